@@ -1,4 +1,4 @@
-// The only place that creates and joins the parts. Read from top to bottom, it is the architecture.
+// The only place that creates and joins the parts of a gateway. Read from top to bottom, it is the architecture.
 
 import type { Logger } from "pino";
 import { AuditTrail, actorHere } from "./access/audit-trail.ts";
@@ -17,25 +17,25 @@ import type { Clock } from "./lib/clock.ts";
 import type { UnexpectedKind } from "./observe/metrics.ts";
 
 export type Gateway = {
-  /** The URLs for callers and operators, with the ports that were really taken. */
+  /** The URLs for callers and operators, with the real ports. */
   readonly urls: { readonly server: string; readonly admin: string };
   /** Applies another configuration in one step, without dropping calls, or refuses it as a whole. Never rejects. */
   reload(config: Config): Promise<Reloaded>;
-  /** As `reload`, with what the configuration file says now. @param who For the audit trail; left out: SIGHUP. */
+  /** As `reload`, with the configuration file as it is now. @param who For the audit trail; left out: SIGHUP. */
   reloadFile(who?: string): Promise<Reloaded>;
-  /** Counts unexpected errors. */
+  /** Counts unexpected errors. @param times How many; left out: 1. */
   unexpected(kind: UnexpectedKind, times?: number): void;
-  /** Drains: no new connections, running calls end, then everything is closed, the stores last. @param why A signal, for the audit trail. */
+  /** Drains: takes no new connections, lets running calls end, then closes everything, the stores last. @param why For the audit trail. */
   stop(why?: string): Promise<void>;
-  /** Whether callers are answered: when nobody answers them for long, a restart may help. */
+  /** Whether callers are answered. When they are not for long, a restart may help. */
   readonly isAlive: () => boolean;
-  /** How long running calls are given when it stops, in milliseconds. */
+  /** How long running calls have to end when the gateway stops, in milliseconds. */
   drainMs(): number;
-  /** Ends other processes that it started at once. */
+  /** Ends other processes that the gateway started at once. */
   kill(): void;
 };
 
-/** @throws When a port cannot be taken; then nothing is left running. */
+/** @throws When a port cannot be taken. Then nothing is left running. */
 export async function startGateway(
   config: Config,
   parts: { clock: Clock; log: Logger; source?: ConfigurationSource | undefined },
@@ -96,7 +96,7 @@ export async function startGateway(
     await Promise.all([reload.close(), serverSide.drain()]);
     await admin.close();
     await serverSide.close();
-    // A gateway that waits for the stores may begin when they are free.
+    // A gateway that waits for the stores may start when they are free.
     await networks.close();
     await thread.close();
     await noted;
@@ -123,7 +123,7 @@ export async function startGateway(
       reloadFile: (who = "SIGHUP") => reload.again(source?.read, actorHere(who)),
       unexpected: metrics.unexpected,
       stop,
-      isAlive: () => true, // the question is asked on the thread that answers
+      isAlive: () => true, // this code runs on the thread that answers
       drainMs: () => drainMs,
       kill: () => undefined,
     };

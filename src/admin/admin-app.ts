@@ -1,5 +1,5 @@
-// Admin as one function from request to response: which requests are let in, what is done, and what an operator
-// is told when it cannot be. Declarations: routes.ts.
+// The admin API as one function from request to response: which requests are admitted, what they do, and what an operator is
+// told when something fails. The routes are declared in routes.ts.
 
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
@@ -47,13 +47,13 @@ const MOST_BODY_BYTES = 64 * 1024;
 const mostBytesFor = (path: string): number =>
   path.startsWith("/configuration/") ? 2 * MOST_TEXT_BYTES : MOST_BODY_BYTES;
 
-/** @param options.tokens As they are now: they may be changed by a reload. */
+/** @param options.tokens The tokens as they are now; a reload may change them. */
 export function adminApp(
   options: {
     readonly tokens: () => Tokens;
-    /** When nobody is answered any more. */
+    /** Aborts when the admin server closes. */
     readonly ending?: AbortSignal;
-    /** Called with the connection of each request that is let in. */
+    /** Called with the connection of each admitted request. */
     readonly onLetIn?: (socket: Socket) => void;
   },
   parts: AdminServerParts,
@@ -111,7 +111,7 @@ export function adminApp(
     );
   });
   app.onError((error, context) =>
-    // That an operator went away in the middle of a request is no fault.
+    // A caller that leaves in the middle of a request is no fault.
     problemResponse(
       context.req.raw.signal.aborted
         ? problems.broken(error)
@@ -122,17 +122,17 @@ export function adminApp(
 }
 
 async function boundedBody({ req }: AdminContext, next: Next): Promise<void> {
-  // node:http lets no body be longer than it was announced.
+  // node:http lets no body be longer than its Content-Length.
   if (req.header("Transfer-Encoding") !== undefined) throw problems.lengthNotTold();
   const mostBytes = mostBytesFor(req.path);
   if (Number(req.header("Content-Length") ?? 0) > mostBytes) throw problems.bodyTooLarge(mostBytes);
   await next();
 }
 
-/** Found as the answer is: what one of them matches the other one does. */
+/** The check is found by the same path as the answer, so no request reaches one without the other. */
 function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminServerParts): void {
   const needed = route[ROLE];
-  if (needed === undefined) return; // no token is needed
+  if (needed === undefined) return; // this route needs no token
   app.on(route.method.toUpperCase(), route.getRoutingPath(), async (context, next) => {
     const { role } = context.get("operator");
     if (!covers(role, needed)) {
@@ -143,7 +143,7 @@ function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminSer
   });
 }
 
-/** A wrong token, or none: the refusal comes the later the more of them an address sends. */
+/** Delays the refusal of a wrong or missing token: the more of them an address sends, the longer. */
 async function slowDown(context: AdminContext, parts: AdminServerParts): Promise<void> {
   const { guesses, clock, log } = parts;
   const address = addressOf(context);
@@ -159,7 +159,7 @@ function problemOf(
   { log, requestId }: { log: AdminServerParts["log"]; requestId: string },
 ): Problem {
   if (error instanceof Problem) return error;
-  // What a part says to a caller of the server holds here as well: that the state is away.
+  // Some errors of calls are told to operators too: that the state cannot be reached, for example.
   if (error instanceof RpcError && error.status >= 500)
     return new Problem(error.status, error.message, { cause: error, ...retryAfterOf(error) });
   if (error instanceof HTTPException)
@@ -229,11 +229,11 @@ type Making = Awaited<ReturnType<KeyBook["create"]>>;
 type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];
 
-/** The settings that a request names: their values are the key's own. */
+/** The names of the settings in a request. */
 const settingsIn = (body: Readonly<Record<string, unknown>>): readonly string[] =>
   Object.keys(body).filter((name) => name !== "name");
 
-/** The key that an outcome shows, once the change is noted. @throws Problem when nothing was changed. */
+/** The key after a change, which is noted in the audit trail. @throws Problem when nothing was changed. */
 async function shownOf(outcome: Making, change: KeyChange): Promise<Shown & { key: string }>;
 async function shownOf(outcome: Changing, change: KeyChange): Promise<Shown>;
 async function shownOf(
@@ -274,7 +274,7 @@ type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", str
 function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
   const { metrics, networks, clock } = parts;
   const startedAtMs = clock.now();
-  let document: ReturnType<typeof adminDocument> | undefined; // made when first asked for: it takes memory
+  let document: ReturnType<typeof adminDocument> | undefined; // made when it is first asked for: it takes memory
   addUsageReports(app, parts);
   app.openapi(operationRoutes.status, async (context) => {
     const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
@@ -325,7 +325,7 @@ function addNodeAnswers(app: AdminApp, parts: AdminServerParts): void {
     });
 }
 
-/** Whether the gateway lives and is ready, for probes that have no token: here they need no connection among callers. */
+/** For probes without a token: on this port they take no place of a caller's connection. */
 function addHealthAnswers(
   app: AdminApp,
   { whyNotReady }: Pick<AdminServerParts, "whyNotReady">,
@@ -348,7 +348,7 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
     const { name: key } = context.req.valid("param");
     const { format, rows, ...asked } = context.req.valid("query");
     const report = await readUsageReport(parts, { ...asked, key });
-    // A key that was taken out of the file still has usage.
+    // A key that was removed from the file still has usage.
     if (report.rows.length === 0 && !(await parts.keys.show(key)))
       throw problems.unknown(`there is no key of the name ${key}`);
     return answerUsageReport(context, report, { format, rows });
@@ -358,7 +358,7 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
   );
 }
 
-/** How far a key's usage by hour is known. */
+/** The usage of a key by hour. @throws Problem for a key that is unknown and has no usage. */
 async function hoursOf({ state, keys, clock }: AdminServerParts, key: string) {
   const hours = await readUsageHours(state, { key, nowMs: clock.wallTime() });
   if (hours.every(({ calls, refused }) => calls + refused === 0) && !(await keys.show(key)))
@@ -366,10 +366,10 @@ async function hoursOf({ state, keys, clock }: AdminServerParts, key: string) {
   return { hours: [...hours] };
 }
 
-/** A year, and the month that a year ago began in. */
+/** A year, and the month in which a year ago began. */
 const MOST_DAYS = 400;
 
-/** The range is checked, what is written is read, and prices are put to it. @throws Problem */
+/** Checks the range, reads the usage, and adds prices. @throws Problem for a wrong range. */
 async function readUsageReport(
   { state, clock, prices }: Pick<AdminServerParts, "state" | "clock" | "prices">,
   { from, to, ...which }: UsageAsked,
@@ -397,6 +397,6 @@ function answerUsageReport(
   return context.json({ ...report, rows: rows === "none" ? [] : [...report.rows] }, 200);
 }
 
-/** A caller that takes everything gets JSON. */
+/** A caller that accepts everything gets JSON. */
 const prefersCsv = (accept = ""): boolean =>
   /\btext\/csv\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept);

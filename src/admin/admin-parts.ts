@@ -1,4 +1,4 @@
-// What admin is given: the gateway's parts, and a request with what is known of it beside HTTP.
+// The parts that the admin API is given, and what its routes read of a request.
 import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
@@ -28,7 +28,7 @@ export type Reloaded =
   /** It cannot be done here or now. */
   | { readonly kind: "refused"; readonly why: string };
 
-/** A reload that was asked for. */
+/** A reload that was asked for, and its outcome. */
 export type PastReload = Actor & {
   /** ISO 8601. */
   readonly at: string;
@@ -37,41 +37,41 @@ export type PastReload = Actor & {
   readonly lines: readonly string[];
 };
 
-/** What a text would do in the place of the configuration. */
+/** What would happen if a text were the configuration. */
 export type Checked = {
   readonly mistakes: readonly string[];
-  /** What would change, a line each; secrets are not shown. */
+  /** One line for each setting that would change; without secrets. */
   readonly changed: readonly string[];
 };
 
 export type ShownConfiguration = {
   readonly path?: string;
-  /** Without secrets; undefined where it is not known what in it is one, or there is no file. */
+  /** Without secrets; undefined where it cannot be told which values are secrets, or where there is no file. */
   readonly text?: string;
-  /** Of the file as it is now, for this process alone: of a hash of secrets these could be guessed. */
+  /** A keyed hash of the file. The key is this process's own: a plain hash would help to guess secrets. */
   readonly version?: string;
-  /** undefined: it can be replaced here. */
+  /** undefined: the file can be replaced. */
   readonly whyNotWritable?: string;
-  /** What a reload would do now: nothing where the file is what runs. */
+  /** What a reload would change now; empty where the file is what runs. */
   readonly pending: Checked;
-  /** The newest first. */
+  /** Newest first. */
   readonly reloads: readonly PastReload[];
 };
 
 export type FileReplaced =
   | (Extract<Reloaded, { kind: "reloaded" }> & { readonly version: string })
   | Exclude<Reloaded, { kind: "reloaded" }>
-  /** Somebody else wrote it since it was looked at. */
+  /** Somebody else wrote the file after it was read. */
   | { readonly kind: "changed meanwhile" };
 
 type ConfigurationFile = {
   shown(): Promise<ShownConfiguration>;
-  /** In the text what is hidden stands for itself. Nothing is done. */
+  /** Checks a text, in which marks stand for hidden values. Nothing is changed. */
   validate(text: string): Promise<Checked>;
   /**
-   * Replaces the file and reloads; where that is refused, the file is as it was. Never rejects.
+   * Replaces the file and reloads. Where the reload is refused, the file stays as it was. Never rejects.
    *
-   * @param asked.version Of the file that the text was made from.
+   * @param asked.version The version of the file that the text was made from.
    */
   apply(
     asked: { readonly text: string; readonly version: string },
@@ -79,7 +79,7 @@ type ConfigurationFile = {
   ): Promise<FileReplaced>;
 };
 
-/** An operator spares a node, or does so no longer. */
+/** An operator drains a node, or ends that. */
 export type NodeDrain = {
   readonly network: string;
   readonly upstream: string;
@@ -95,16 +95,16 @@ export type AdminServerParts = {
     "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"
   >;
   readonly state: Pick<State, "list">;
-  /** As they are configured now. */
+  /** The prices as they are configured now. */
   readonly prices: () => PriceList | undefined;
   readonly networks: () => Promise<Status["networks"]>;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
-  /** The slow and failed calls of late, the newest first. */
+  /** The tail of slow and failed calls, newest first. */
   readonly calls: () => Promise<readonly TailedCall[]>;
-  /** Calls that operators make as one of the keys. */
+  /** Makes the calls that operators make as one of the keys. */
   readonly trials: Pick<CallTrials, "try" | "describe">;
-  /** What nodes were caught at, and reorganisations, of late; of each process. */
+  /** The recent incidents of each process. */
   readonly incidents: () => Promise<readonly NetworkIncidents[]>;
   /** @returns Whether there is such a node. */
   readonly drain: (node: NodeDrain) => Promise<boolean>;
@@ -123,18 +123,18 @@ type AdminEnvironment = {
 export type AdminApp = OpenAPIHono<AdminEnvironment>;
 export type AdminContext = Context<AdminEnvironment>;
 
-/** The socket's: a caller behind a proxy is seen as that proxy. */
+/** The address of the connection: behind a proxy, the proxy's. */
 export const addressOf = ({ env }: AdminContext): string =>
   plainAddress(env?.incoming?.socket.remoteAddress ?? "") ?? "unknown";
 
-/** What admission looks at. */
+/** The part of a request that admission looks at. */
 export const requestOf = ({ req, env }: AdminContext): AdminRequest => ({
   verb: req.method,
   header: (name) => req.header(name),
   isEncrypted: env?.incoming !== undefined && "encrypted" in env.incoming.socket,
 });
 
-/** The body as an object; nothing at all is an empty one. @throws Problem */
+/** The body as an object; an empty body is an empty object. @throws Problem */
 export async function readBody(context: AdminContext): Promise<Readonly<Record<string, unknown>>> {
   const text = await context.req.text();
   if (text.length === 0) return {};
@@ -144,7 +144,7 @@ export async function readBody(context: AdminContext): Promise<Readonly<Record<s
   return value;
 }
 
-/** The body as a schema reads it. @throws Problem with its mistakes */
+/** The body as the schema reads it. @throws Problem with its mistakes */
 export async function readBodyAs<Schema extends z.ZodType>(
   context: AdminContext,
   schema: Schema,
@@ -154,7 +154,7 @@ export async function readBodyAs<Schema extends z.ZodType>(
   throw mistakesIn(read.error, "the body");
 }
 
-/** @param whole What is wrong where an issue has no path. */
+/** @param whole Stands for the path of a mistake that has none. */
 export const mistakesIn = ({ issues }: z.ZodError, whole: string): Problem =>
   problems.mistakes(issues.map(({ path, message }) => `${path.join(".") || whole}: ${message}`));
 
@@ -166,13 +166,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** Who asks. */
+/** The operator of a request, for the audit trail. */
 export const actorOf = (context: AdminContext): Actor => ({
   who: context.get("operator").name,
   from: addressOf(context),
 });
 
-/** One line in the log for each change, and its entry in the audit trail: what, which key, who, from where. */
+/** Logs a change, and adds it to the audit trail. */
 export async function noteChange(
   context: AdminContext,
   { log, audit }: Pick<AdminServerParts, "log" | "audit">,
@@ -186,7 +186,7 @@ export async function noteChange(
 
 type ShownUpstream = Status["networks"][number]["upstreams"][number];
 
-/** How one upstream does, as an operator is told. Field by field: a snapshot may have more. */
+/** The status of one upstream. Each field is named, since a snapshot has more. */
 export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
   const { upstream, head, lagBlocks, lagSeconds, isElsewhere, isDrained } = snapshot;
   const { inFlight, lackedMethods, lacked, reaches } = snapshot;
@@ -210,7 +210,7 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
   };
 }
 
-/** A call of the tail: lists that are read only are copied for the answer. */
+/** Copies the lists, which are readonly. */
 export const shownCall = ({ steps, asked, members: _, ...call }: TailedCall) => ({
   ...call,
   steps: [...steps],

@@ -1,4 +1,4 @@
-// HTTP for operators, on its own port: keys, usage, metrics, and how the gateway does.
+// HTTP for operators, on its own port: keys, usage, metrics, and the state of the gateway.
 import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Connections } from "../server/connections.ts";
@@ -10,10 +10,10 @@ import type { AdminServerParts } from "./admin-parts.ts";
 import { type TokenSettings, type Tokens, tokensOf } from "./admission.ts";
 import { Problem, problemResponse } from "./problem.ts";
 
-/** Without any token this machine alone is answered. */
+/** Without any token only this machine is answered. */
 export type AdminServerOptions = TokenSettings & {
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0 takes a free port. */
   readonly port: number;
   /** Left out: plain HTTP. */
   readonly tls?: CertificateFiles | undefined;
@@ -29,12 +29,12 @@ const BOUNDS = {
   silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its answer is cut off
 };
 
-/** Connections of an address on which no token was right, a second; twenty times as many at once. */
+/** Handshakes that one address may make each second without a right token; twenty times as many at once. */
 const HANDSHAKES = { perSecond: 10 };
 
 export class AdminServer {
   readonly #listener: Listener;
-  /** As at callers' port: a connection that was not let in makes room for others. */
+  /** As on the callers' port, a connection without a right token makes room for others. */
   readonly #connections = new Connections(
     { most: MOST_CONNECTIONS, strangers: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
     { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
@@ -96,7 +96,7 @@ export class AdminServer {
     this.#listener.certify(listen?.tls);
   }
 
-  /** @returns The port, also when any was asked for. */
+  /** @returns The port; a free one was taken if 0 was asked for. */
   listen(): Promise<number> {
     return this.#listener.listen();
   }

@@ -1,27 +1,27 @@
-// A request is admitted to admin when it has one of its tokens. Without any admin listens to this machine alone,
-// and then a browser on it is the danger: a page of another site may lead it here. So it is with a session's cookie,
-// which browsers send with whatever page asks.
+// Admits a request that has one of the tokens. Without any token only this machine is admitted; there the danger is a
+// browser, in which a page of another site may send requests here. The same holds for the cookie of a session, which
+// browsers send with the requests of every page.
 import { hash, timingSafeEqual } from "node:crypto";
 import { hashOf } from "../config/key-settings.ts";
 import { isLoopback, ROLES, type Role } from "../config/server-settings.ts";
 import { type Problem, problems } from "./problem.ts";
 
-/** What is looked at of a request. */
+/** The part of a request that admission looks at. */
 export type AdminRequest = {
   readonly verb: string;
   /** The value of a header, by its lower-case name. */
   readonly header: (name: string) => string | undefined;
-  /** It came over TLS that ends here. */
+  /** The request came over TLS that ends at this server. */
   readonly isEncrypted?: boolean;
 };
 
-/** Who asks, and what it may do. */
+/** The operator who asks, and its role. */
 export type Operator = { readonly name: string; readonly role: Role };
 
-/** @param hash `sha256:` and hex. */
+/** @param hash `sha256:` and hex digits. */
 export type OperatorToken = Operator & { readonly hash: string };
 
-/** The tokens of all operators, as their hashes: compared in a time that tells nothing of any. */
+/** The hashes of all tokens. A comparison takes the same time whether it succeeds or not. */
 export class Tokens {
   readonly #known: readonly (Operator & { readonly digest: Buffer })[];
 
@@ -36,7 +36,7 @@ export class Tokens {
     return this.#known.length === 0;
   }
 
-  /** @param authorization The header of this name. */
+  /** @param authorization The header `Authorization`. */
   holderOf(authorization: string | undefined): Operator | undefined {
     const [, presented] = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? "") ?? [];
     return presented === undefined ? undefined : this.holderOfDigest(digestOf(presented));
@@ -45,16 +45,16 @@ export class Tokens {
   /** @param digest As `digestOf` makes it. */
   holderOfDigest(digest: string): Operator | undefined {
     const bytes = Buffer.from(digest, "hex");
-    // All of them, also behind the one that fits.
+    // All are compared, also after the one that fits.
     const [found] = this.#known.filter((each) => timingSafeEqual(bytes, each.digest));
     return found;
   }
 }
 
-/** Of a token, by which it is known: hex. */
+/** The hash of a token, in hex. */
 export const digestOf = (token: string): string => hash("sha256", token, "hex");
 
-/** As the configuration has them. */
+/** @param settings The tokens of the configuration. */
 export const tokensOf = ({ token, tokens = [] }: TokenSettings): Tokens =>
   new Tokens([
     ...(token === undefined ? [] : [{ name: "admin", role: "all", hash: hashOf(token) } as const]),
@@ -66,12 +66,13 @@ export type TokenSettings = {
   readonly tokens?: readonly OperatorToken[];
 };
 
-/** Whoever is on this machine, where there are no tokens. */
+/** The operator where there are no tokens. */
 const LOCAL: Operator = { name: "this machine", role: "all" };
 
 /**
- * Whose the request is, or why it is refused. No page can make a browser send a token; a cookie it can.
- * @param sessionDigest Of the token that the request's cookie stands for.
+ * The operator of a request, or why it is refused. No page can make a browser send a token, but every page can make it send a cookie.
+ *
+ * @param sessionDigest The hash of the token that the request's cookie stands for.
  */
 export function admitted(
   request: AdminRequest,
@@ -81,16 +82,16 @@ export function admitted(
   if (tokens.isEmpty) return refusedWithoutToken(request) ?? LOCAL;
   const holder = tokens.holderOf(request.header("authorization"));
   if (holder || sessionDigest === undefined) return holder ?? problems.wrongToken();
-  const operator = tokens.holderOfDigest(sessionDigest); // a reload may have taken its token away
+  const operator = tokens.holderOfDigest(sessionDigest); // a reload may have removed the token
   if (!operator) return problems.wrongToken();
   return otherPage(request) ?? notOfConsole(request) ?? operator;
 }
 
-/** Where there are no tokens: why a request is not of this machine. */
+/** Where there are no tokens: why the request is not from this machine. */
 export const refusedWithoutToken = (request: AdminRequest): Problem | undefined =>
   otherHost(request) ?? otherSite(request) ?? notAsked(request);
 
-/** Of a request with a cookie: why it may be another page's. Browsers tell `Sec-Fetch-Site` over TLS and on this machine. */
+/** Why a request with a cookie may be another page's. Browsers send `Sec-Fetch-Site` over TLS and on this machine. */
 export function otherPage({ verb, header, isEncrypted }: AdminRequest): Problem | undefined {
   const site = header("sec-fetch-site");
   const isRead = READING.has(verb);
@@ -101,7 +102,7 @@ export function otherPage({ verb, header, isEncrypted }: AdminRequest): Problem 
   return isOwn ? undefined : problems.elsewhere("pages of other sites are refused");
 }
 
-/** What the console says with each change; another site's page would have to ask for it, and is refused. */
+/** The console sends it with each change. A page of another site needs permission to send it (CORS), and gets none. */
 const CONSOLE_HEADER = "x-headgate-console";
 
 const notOfConsole = ({ verb, header }: AdminRequest): Problem | undefined =>
@@ -109,11 +110,11 @@ const notOfConsole = ({ verb, header }: AdminRequest): Problem | undefined =>
     ? undefined
     : problems.elsewhere(`a change by a session needs the header ${CONSOLE_HEADER}`);
 
-/** Whether a role has what another one needs. */
+/** Whether a role may do what another role may. */
 export const covers = (role: Role, needed: Role): boolean =>
   ROLES.indexOf(role) >= ROLES.indexOf(needed);
 
-/** A name of a stranger that was made to mean 127.0.0.1 (DNS rebinding). */
+/** The host is a stranger's name that was made to resolve to 127.0.0.1 (DNS rebinding). */
 function otherHost({ header }: AdminRequest): Problem | undefined {
   const host = (header("host") ?? "").replace(/:\d*$/, "");
   if (isLoopback(host)) return undefined;
@@ -129,7 +130,7 @@ function otherSite({ header, isEncrypted }: AdminRequest): Problem | undefined {
   return problems.elsewhere("without admin.token, pages of other sites are refused");
 }
 
-/** Whether the page is of this host, or the request names no page. */
+/** Whether the page that asks is of this host, or no page is named. */
 function isOwnOrigin(header: AdminRequest["header"], isEncrypted = false): boolean {
   const origin = header("origin")?.toLowerCase();
   const own = `${isEncrypted ? "https" : "http"}://${header("host")?.toLowerCase()}`;
@@ -138,7 +139,7 @@ function isOwnOrigin(header: AdminRequest["header"], isEncrypted = false): boole
 
 const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
-/** A page may send JSON to another site only after the browser has asked that site (CORS); admin never agrees. */
+/** A page may send JSON to another site only with that site's permission (CORS), which admin never gives. */
 function notAsked({ verb, header }: AdminRequest): Problem | undefined {
   return READING.has(verb) || isJson(header("content-type")) ? undefined : problems.notJson();
 }

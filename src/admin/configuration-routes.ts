@@ -1,4 +1,4 @@
-// The configuration file for operators: shown without secrets, checked, replaced.
+// The routes by which operators read, check and replace the configuration file, without its secrets.
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   type AdminApp,
@@ -11,7 +11,7 @@ import { problems } from "./problem.ts";
 import { body, failures, forAll, forRead, json } from "./routes.ts";
 import { checked, configuration, configurationText, replaced } from "./schemas.ts";
 
-/** The largest configuration that is read, in bytes: a larger one would keep callers waiting, for seconds at worst. */
+/** In bytes: to read a larger configuration could delay callers for seconds. */
 export const MOST_TEXT_BYTES = 131_072;
 
 const tags = ["configuration"];

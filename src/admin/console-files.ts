@@ -1,11 +1,11 @@
-// The console's files, as scripts/console.mjs wrote them: a page at `/`, and what it needs under names that have the
-// hash of their content. They hold no secret and need no token: what the page shows it asks for.
+// Serves the console's files, as scripts/console.mjs wrote them: a page at `/`, and files with the hash of their content in
+// their names. They hold no secret and need no token: the page asks the API for what it shows.
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import type { AdminApp, AdminContext } from "./admin-parts.ts";
 import { Problem } from "./problem.ts";
 
-/** Beside the code that was bundled; where the sources run as they are there is none. */
+/** Beside the bundled code. The sources have none. */
 const FOLDER = join(dirname(import.meta.filename), "console");
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** The page runs what is served here, and nothing else; no other page shows it in a frame. */
+/** The page runs only what is served here, and no other page shows it in a frame. */
 const PAGE_HEADERS = {
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -24,18 +24,18 @@ const PAGE_HEADERS = {
 } as const;
 
 type Bytes = Uint8Array<ArrayBuffer>;
-/** By name; compressed ones end in `.br` and `.gz`. */
+/** By name; compressed files end in `.br` and `.gz`. */
 type Files = ReadonlyMap<string, Bytes>;
 
 export function addConsole(app: AdminApp, folder: string = FOLDER): void {
-  let reading: Promise<Files> | undefined; // once, when somebody looks
+  let reading: Promise<Files> | undefined; // read once, with the first request
   const files = (): Promise<Files> => {
     reading ??= read(folder);
     return reading;
   };
-  // The paths are files, and stand in no document of the API.
+  // These paths are not part of the API's document.
   app.use("/", async (context, next) => {
-    // A program does not accept HTML: the API answers it.
+    // A program that does not accept HTML gets the API's answer.
     if (!isRead(context) || !/\btext\/html\b/.test(context.req.header("accept") ?? ""))
       return next();
     const page = fileOf(await files(), "index.html", context);

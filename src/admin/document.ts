@@ -1,5 +1,4 @@
-// The OpenAPI document of admin, made from the declarations: docs/openapi.json, and
-// GET /openapi.json.
+// The OpenAPI document of the admin API, made from the declarations: docs/openapi.json, and GET /openapi.json.
 
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import manifest from "../../package.json" with { type: "json" };
@@ -42,13 +41,13 @@ export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]>
       license: { name: "Apache-2.0" },
     },
     servers: [{ url: "http://127.0.0.1:8546" }],
-    // Without a token nothing is needed: the second of the two.
+    // `{}`: where no token is configured, none is needed.
     security: [{ token: [] }, {}],
     tags: ["keys", "usage", "operation", "configuration", "try"].map((name) => ({ name })),
   });
 }
 
-/** Which verbs a path has; empty where there is nothing. */
+/** The verbs of a path; empty where there is none. */
 export const verbsOf = (path: string): string[] =>
   declaredRoutes.filter((route) => isAt(route, path)).map(({ method }) => method.toUpperCase());
 

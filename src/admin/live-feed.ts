@@ -1,6 +1,6 @@
-// What operators look at as it happens: once a second how the networks and their upstreams do, with the calls of
-// the last ten seconds. It is made once for all who look. While nobody looks, every ten seconds is noted what charts
-// show, so that who begins to look sees the last half an hour.
+// The state of the networks and their upstreams once a second, for operators who watch, with the rates of the last ten
+// seconds. It is made once for all who watch. Every ten seconds the points of the charts are noted, also while nobody
+// watches, so that charts begin with the last half an hour.
 import { streamSSE } from "hono/streaming";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -23,23 +23,23 @@ export type LiveFeedParts = Pick<
 type Listener = (json: string | undefined) => void;
 
 const EVERY_MS = 1_000;
-/** In milliseconds: the time that a rate is measured over, and between two points of a chart. */
+/** In milliseconds: the time over which rates are measured, and between two points of a chart. */
 const RATES_OF_MS = 10_000;
-/** In milliseconds: a timer may run so much too late. */
+/** In milliseconds: how late a timer may run. */
 const LATE_MS = 1_000;
-/** Of the slow and failed calls that came since the last look. */
+/** How many slow and failed calls one event tells. */
 const MOST_CALLS = 20;
 
 export class LiveFeed {
-  /** Each with the name of the token that it was let in with. */
+  /** The listeners, each with the name of its operator. */
   readonly #listeners = new Map<Listener, string>();
   #samples: Sample[] = [];
   readonly #past = new PastCharts();
-  /** The newest of the tail that was told. */
+  /** The newest call that an event told. */
   #lastCall: string | undefined;
-  /** What was told last: who begins to look sees it at once. */
+  /** The last event, which a new listener gets at once. */
   #last: string | undefined;
-  /** One after the other, as long as somebody looks. */
+  /** Looks once a second while there are listeners. */
   #looks: AbortController | undefined;
   readonly #parts: LiveFeedParts;
 
@@ -55,7 +55,7 @@ export class LiveFeed {
     return [...this.#listeners.values()].filter((each) => each === name).length;
   }
 
-  /** @param listener Called with a LiveStatus as JSON; undefined: it could not be made. @returns Ends it. */
+  /** @param listener Called with a LiveStatus as JSON; undefined: it could not be made. @returns A function that ends the calls. */
   watch(name: string, listener: Listener): () => void {
     this.#listeners.set(listener, name);
     if (this.#last !== undefined) listener(this.#last);
@@ -72,7 +72,7 @@ export class LiveFeed {
     };
   }
 
-  /** Notes now and then what charts show, also while nobody looks, until the signal ends it. */
+  /** Notes the points of the charts, also while nobody watches, until the signal aborts. */
   async remember(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       // A point that cannot be made leaves a gap in the chart.
@@ -81,7 +81,7 @@ export class LiveFeed {
     }
   }
 
-  /** A LiveHistory as JSON; undefined: there is nothing to tell. */
+  /** A LiveHistory as JSON; undefined where there is none. */
   get history(): string | undefined {
     return this.#past.toldAt(this.#parts.clock.now());
   }
@@ -127,7 +127,7 @@ export class LiveFeed {
     return live;
   }
 
-  /** The newest first. */
+  /** The calls since the last event, newest first. */
   #newOf(tail: Awaited<ReturnType<LiveFeedParts["calls"]>>): typeof tail {
     const nameOf = ({ at, request, id }: (typeof tail)[number]): string => `${at} ${request} ${id}`;
     const told = tail.findIndex((call) => nameOf(call) === this.#lastCall);
@@ -138,16 +138,16 @@ export class LiveFeed {
 }
 
 const PAST_MS = 30 * 60_000;
-/** In characters: gateways of very many networks remember less. */
+/** In characters: gateways of very many networks keep a shorter history. */
 const MOST_PAST = 2 ** 20;
 
-/** What charts showed in the last half an hour, as it is told. */
+/** The points of the charts of the last half an hour. */
 export class PastCharts {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #notes: { readonly atMs: number; readonly json: string }[] = [];
   #length = 0;
 
-  /** @param charted Asked for only where it is time for the next one. */
+  /** @param charted Makes a point; called only when one is due. */
   note(atMs: number, charted: () => unknown): void {
     const last = this.#notes.at(-1);
     if (last && atMs - last.atMs < RATES_OF_MS - LATE_MS) return;
@@ -172,16 +172,16 @@ export class PastCharts {
   }
 }
 
-/** Streams that are open at once: one token leaves some to the others. */
+/** How many streams may be open. One token cannot have all of them. */
 const MOST_WATCHING = 60;
 const MOST_OF_A_TOKEN = 50;
 
-/** @param options.admit Asked before each event: who loses its token, or ends its session, is told nothing more. */
+/** @param options.admit Asked before each event: an operator whose token or session has ended gets no more. */
 export function addLiveAnswer(
   app: AdminApp,
   options: {
     readonly admit: (request: AdminRequest) => Operator | Problem;
-    /** When nobody can look any more; left out: of the time before somebody looks nothing is known. */
+    /** Aborts when the admin server closes; left out: no history is kept. */
     readonly ending?: AbortSignal | undefined;
   },
   parts: LiveFeedParts,
@@ -189,7 +189,7 @@ export function addLiveAnswer(
   const feed = new LiveFeed(parts);
   if (options.ending) void feed.remember(options.ending);
   app.openapi(operationRoutes.events, (context) => {
-    // Nobody would take a stream behind it, nor end one.
+    // A HEAD request would begin a stream that nobody reads.
     if (context.req.method === "HEAD")
       return context.body(null, 200, { "Content-Type": "text/event-stream" });
     const { name } = context.get("operator");
@@ -200,7 +200,7 @@ export function addLiveAnswer(
       const operator = options.admit(request);
       return !(operator instanceof Problem) && covers(operator.role, operationRoutes.events[ROLE]);
     };
-    // It ended while something was written to it: that is no fault.
+    // The stream may end while an event is written.
     const ignore = async (): Promise<void> => undefined;
     return streamSSE(
       context,
@@ -222,7 +222,7 @@ export function addLiveAnswer(
   });
 }
 
-/** One event after the other as they are taken: what comes meanwhile takes the place of what came before. */
+/** Writes one event after the other. While one is being taken, only the newest of the others waits. */
 function newestOf(
   feed: Pick<LiveFeed, "watch">,
   { name, signal }: { readonly name: string; readonly signal: AbortSignal },

@@ -1,5 +1,5 @@
-// What an event tells of one network and its nodes: rates between two moments, what nodes were caught at, and what is the
-// matter with each. Pure.
+// The part of an event on one network and its nodes: rates between two moments, incidents, and what is wrong with each node.
+// Pure.
 import {
   type CountedMetrics,
   type NetworkCounts,
@@ -10,7 +10,7 @@ import {
 import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { LiveStatus, Status } from "./schemas.ts";
 
-/** What had been counted of all networks at a moment. */
+/** The counts of all networks at a moment. */
 export type Sample = {
   /** By the clock's `now`. */
   readonly atMs: number;
@@ -20,7 +20,7 @@ export type Sample = {
 type LiveUpstream = LiveStatus["networks"][number]["upstreams"][number];
 type Trouble = LiveUpstream["troubles"][number];
 
-/** What is the matter with a node, the worst first; empty: it does well. */
+/** What is wrong with a node, the worst first; empty: it does well. */
 export function troublesOf(node: Omit<LiveUpstream, "troubles">): Trouble[] {
   const { isUsable, isDrained, isElsewhere, failedPerSecond, budget, caught } = node;
   const groupsWith = (state: "open" | "half-open"): string =>
@@ -54,7 +54,7 @@ const waitText = (ms: number): string =>
 type ShownNetwork = Status["networks"][number];
 type LiveNetwork = LiveStatus["networks"][number];
 
-/** What charts show of a network: few digits, since many of these are sent at once. */
+/** The points of a network's charts, with few digits, since many of them are sent at once. */
 export const chartedOf = ({ network, perSecond: rates, upstreams }: ChartedNetwork) => ({
   network,
   perSecond: Object.fromEntries(
@@ -97,7 +97,7 @@ export function liveNetwork(
   };
 }
 
-/** Lists that are read only are copied for the answer. */
+/** Copies the lists, which are readonly. */
 export const shownIncidents = ({ evidence, reorganisations }: Partial<NetworkIncidents> = {}) => ({
   evidence: [...(evidence ?? [])],
   lastReorganisations: (reorganisations ?? []).map(({ removed, added, ...rest }) => ({

@@ -1,14 +1,14 @@
-// What an operator is told when something cannot be done: RFC 9457 problem details.
+// The error that an operator is told, in the form of RFC 9457 (problem details).
 import { STATUS_CODES } from "node:http";
 
-/** Thrown anywhere on the way; `admin-app.ts` makes the answer of it. */
+/** Thrown anywhere in the admin API; `admin-app.ts` answers with it. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: number;
-  /** What is wrong with what was sent, one line each with its path. */
+  /** What is wrong with the request, one line each with its path. */
   readonly mistakes: readonly string[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of our own faults, for finding them in the log. */
+  /** Set for faults of the gateway; the log has it too. */
   readonly requestId: string | undefined;
 
   constructor(
@@ -34,7 +34,7 @@ export const problems = {
     new Problem(401, "this needs a token of the administration: Authorization: Bearer …", {
       headers: { "WWW-Authenticate": 'Bearer realm="headgate"' },
     }),
-  /** The token is known. */
+  /** The token is known, but its role does not suffice. */
   notOfRole: (role: string, needed: string) =>
     new Problem(
       403,
@@ -72,7 +72,7 @@ export const problems = {
     new Problem(405, `${verb} is not allowed here`, { headers: { Allow: allowed.join(", ") } }),
 };
 
-/** The answer to a request that could not be done. */
+/** The HTTP response. */
 export function problemResponse(problem: Problem): Response {
   const { status, message: detail, mistakes, headers, requestId } = problem;
   const title = STATUS_CODES[status] ?? "Problem";

@@ -1,5 +1,4 @@
-// The declarations of all routes: what can be done with keys, usage, how the gateway does, and the reload. What is
-// done: admin-app.ts.
+// The declarations of the admin routes for keys, usage, operation, nodes and sessions. admin-app.ts has their answers.
 import { STATUS_CODES } from "node:http";
 import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Role } from "../config/server-settings.ts";
@@ -19,7 +18,7 @@ import {
   usageReport,
 } from "./schemas.ts";
 
-/** Under which a declaration says the role that it needs, here and in the document. */
+/** The member of a declaration, and of the document, that names the role it needs. */
 export const ROLE = "x-headgate-role";
 
 /** A declaration without a role needs no token. */
@@ -32,7 +31,7 @@ export const forRead = { [ROLE]: "read" } as const;
 export const forKeys = { [ROLE]: "keys" } as const;
 export const forAll = { [ROLE]: "all" } as const;
 
-/** An answer in JSON. */
+/** A response in JSON. */
 export const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
   description,
   content: { "application/json": { schema } },
@@ -43,7 +42,7 @@ type Failure = {
   content: { "application/problem+json": { schema: typeof problem } };
 };
 
-/** The failures that a route's callers have to reckon with; those of every route are among them. */
+/** The errors of a route, with those that every route has. */
 export const failures = <Status extends number>(...statuses: readonly Status[]) =>
   Object.fromEntries(
     [401, 403, 429, ...statuses].sort().map((code) => [
@@ -55,12 +54,12 @@ export const failures = <Status extends number>(...statuses: readonly Status[]) 
     ]),
   ) as Record<Status | 401 | 403 | 429, Failure>;
 
-/** The key that a path is about. */
+/** The key in the path. */
 const keyParameter = z.object({
   name: z.string().openapi({ param: { name: "name", in: "path" }, example: "app" }),
 });
 
-/** A body whose schema is a named part of the document. The parts that take it check it. */
+/** A body with a named schema of the document. The part that receives the body checks it. */
 export const body = (component: string, required: boolean) => ({
   required,
   content: {
@@ -72,7 +71,7 @@ const tags = ["keys"];
 const ofOneKey = { tags, request: { params: keyParameter } };
 const once = "The key. Its text is in this answer alone.";
 
-/** Something that is done with a key, which needs nothing but its name. */
+/** A change of a key that needs only its name. */
 const act = <Word extends string>(
   word: Word,
   told: { readonly summary: string; readonly description?: string },
@@ -202,7 +201,7 @@ const nodeParameters = z.object({
   name: z.string().openapi({ param: { name: "name", in: "path" }, example: "own-node" }),
 });
 
-/** Something that is done with a node. */
+/** A change of a node. */
 const ofNode = <Word extends string>(
   word: Word,
   told: { readonly summary: string; readonly description: string },

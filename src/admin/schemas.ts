@@ -1,5 +1,5 @@
-// What admin is sent and what it answers, as schemas: the document and the tests read them. The keys that it is
-// sent are checked where they are made, by the rules of the configuration; here they are described.
+// The schemas of the admin API's requests and responses, for the document, the console and the tests. Requests for keys are
+// only described here: the key book checks them by the rules of the configuration.
 import { z } from "@hono/zod-openapi";
 import { keyRequest } from "../config/key-settings.ts";
 import { ROLES } from "../config/server-settings.ts";
@@ -481,7 +481,7 @@ const described = (schema: z.ZodType): JsonSchema => {
 
 const wholeKey = described(keyRequest);
 
-/** Every setting but the name, by itself; null takes it away. */
+/** Every setting but the name is optional; null takes it away. */
 const change = (properties: Properties): JsonSchema => ({
   type: "object",
   additionalProperties: false,

@@ -1,5 +1,5 @@
-// Sessions of browsers, and logging in and out of them: a cookie stands for a token that was shown once, so that no page
-// has to keep the token. They are in memory: after a restart operators show their tokens again.
+// Sessions of the console: a cookie stands for a token, so that no page has to keep the token. Sessions are kept in memory:
+// after a restart operators log in again.
 import { hash, randomBytes } from "node:crypto";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -18,16 +18,16 @@ import { login } from "./schemas.ts";
 
 /** In milliseconds: a session ends after so long, whether it is used or not. */
 const LASTS_MS = 12 * 3_600_000;
-/** The sessions of one token; the oldest ends when another begins. */
+/** How many sessions one token has; the oldest ends when another begins. */
 const MOST_OF_A_TOKEN = 20;
 
 type Session = { readonly tokenDigest: string; readonly endsAtMs: number };
 
 export class Sessions {
-  /** By the digest of the cookie's text; the oldest first. */
+  /** By the hash of the cookie's text, the oldest first. */
   readonly #open = new Map<string, Session>();
 
-  /** @param tokenDigest Of the token that was shown. @returns The cookie's text, and how long it is good for. */
+  /** @param tokenDigest The hash of the token. @returns The cookie's text, and how long it lasts. */
   begin(tokenDigest: string, nowMs: number): { readonly text: string; readonly lastsMs: number } {
     for (const [digest, { endsAtMs }] of this.#open)
       if (endsAtMs <= nowMs) this.#open.delete(digest);
@@ -39,7 +39,7 @@ export class Sessions {
     return { text, lastsMs: LASTS_MS };
   }
 
-  /** The digest of the token that a cookie stands for. */
+  /** The hash of the token that a cookie stands for. */
   tokenDigestOf(text: string, nowMs: number): string | undefined {
     const session = this.#open.get(textDigest(text));
     return session && session.endsAtMs > nowMs ? session.tokenDigest : undefined;
@@ -56,7 +56,7 @@ export type SessionAnswerParts = {
   readonly tokens: () => Tokens;
   readonly sessions: Pick<Sessions, "begin" | "end">;
   readonly admit: (request: AdminRequest) => Operator | Problem;
-  /** Counts it, and waits where an address guesses. */
+  /** Counts the refusal, and delays it where an address guesses. */
   readonly refuse: (context: AdminContext, problem: Problem) => Promise<never>;
   readonly clock: Pick<Clock, "now" | "wallTime">;
 };
@@ -64,19 +64,19 @@ export type SessionAnswerParts = {
 /** The cookie's text. */
 export function sessionTextOf(request: Pick<AdminRequest, "header">): string | undefined {
   const cookies = (request.header("cookie") ?? "").split(/; */);
-  // The one first that no other host and no plain page can have set.
+  // The first of these names cannot be set by another host, nor by a page without TLS.
   const names = [cookieName(request, true), cookieName(request, false)];
   const own = names.flatMap((name) => cookies.find((each) => each.startsWith(`${name}=`)) ?? []);
   return own[0]?.slice(own[0].indexOf("=") + 1);
 }
 
-/** Browsers tell ports of one host not apart: each gateway on it has a name of its own. */
+/** Browsers do not separate cookies by port, so each gateway of a host has a name of its own. */
 function cookieName({ header }: Pick<AdminRequest, "header">, isHostOnly: boolean): string {
   const [, port = ""] = /:(\d+)$/.exec(header("host") ?? "") ?? [];
   return `${isHostOnly ? "__Host-" : ""}headgate-session${port && `-${port}`}`;
 }
 
-/** Where TLS ends at a proxy, the page's origin tells it. */
+/** Where a proxy ends TLS, the page's origin tells that it was used. */
 const isSecure = ({ isEncrypted, header }: AdminRequest): boolean =>
   isEncrypted === true || (header("origin") ?? "").startsWith("https://");
 
@@ -99,7 +99,7 @@ export function addSessionAnswers(app: AdminApp, parts: SessionAnswerParts): voi
   app.openapi(sessionRoutes.begin, async (context) => {
     const request = requestOf(context);
     const problem = tokens().isEmpty ? refusedWithoutToken(request) : otherPage(request);
-    // Programs have no pages: what tells neither an origin nor a site is none.
+    // A request that names neither an origin nor a site is a program's.
     if (problem && isOfPage(request)) return refuse(context, problem);
     const { token } = await readBodyAs(context, login);
     if (tokens().isEmpty) throw problems.conflict("there is no token here, and none is needed");

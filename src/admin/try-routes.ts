@@ -1,4 +1,4 @@
-// A call that an operator makes as one of the keys, and what it can call.
+// The routes by which an operator makes a call as one of the keys, and reads what that key may call.
 import { createRoute, z } from "@hono/zod-openapi";
 import { noCounts } from "../access/usage/key-usage.ts";
 import type { TriedCall } from "../server/try-call.ts";
@@ -49,7 +49,7 @@ export function addTryAnswers(app: AdminApp, parts: TryParts): void {
     if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
     const { explanation, json: answer, kind: _, ...told } = outcome;
     const story = explanation === undefined ? undefined : storyIn(explanation);
-    // It changes nothing: the audit trail keeps its room for what does.
+    // A try changes nothing, so it leaves no entry in the audit trail.
     const { who, from: address } = actorOf(context);
     log.info({ network, key, method: story?.method, who, address }, "a call was tried");
     const list = prices();

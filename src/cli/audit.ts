@@ -1,4 +1,4 @@
-// `headgate audit`: who changed what, and when, from the state that the gateways share. A gateway may be running meanwhile.
+// `headgate audit`: who changed what, and when, from the state that the gateways share. It works while a gateway runs.
 
 import { userInfo } from "node:os";
 import { parseArgs } from "node:util";
@@ -42,7 +42,7 @@ export async function audit(
   print(table([["WHEN (UTC)", "WHO", "FROM", "KEY", "WHAT"], ...rows]));
 }
 
-/** What it cannot keep is said on stderr: the change was made. */
+/** An entry that cannot be kept is printed to stderr; the change it tells of was made. */
 export const auditTrailOf = (state: State, clock: Pick<Clock, "wallTime">): AuditTrail =>
   new AuditTrail({
     ...{ state, clock },

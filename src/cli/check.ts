@@ -32,7 +32,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const mistakes = certificateMistakes(config);
   if (mistakes.length > 0) throw new CommandFailure(mistakes.join("\n"), { exitCode: 2 });
   print("The configuration is valid.");
-  // The command works without the state: nothing is lost when it cannot be read.
+  // The check works without the state.
   const state = await keptStateOf(config).catch(() => undefined);
   if (config.state) print(await isReachable(state));
   let unusable = 0;
@@ -50,7 +50,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const advice: string[] = [];
   for (const [network, settings] of Object.entries(networks)) {
     const checked: CheckedUpstream[] = [];
-    // All at once: one that is silent takes as long as its timeout.
+    // The upstreams are tried at once: a silent one takes its whole timeout.
     const looks = settings.upstreams.map(async (upstream) => ({
       upstream,
       ...(await checkUpstream(`${network} / ${upstream.name}`, { settings, upstream })),
@@ -77,7 +77,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   }
 }
 
-/** Of a network whose file does not say which chain it is. */
+/** The result for a network whose file does not say which chain it is. */
 function discoveryText(network: string, found: Discovery): string {
   if (found.kind === "chain")
     return `✓ ${network}: chain ${found.facts.chainId} (${found.facts.family}), as its nodes say`;
@@ -97,7 +97,7 @@ async function checkUpstream(
   lines: readonly string[];
 }> {
   const { responseBytes } = settings.limits;
-  // Each call by itself, whatever is configured: a batch is a question of its own.
+  // Calls go one by one, whatever is configured: whether an upstream takes batches is asked below.
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
     const options = { ...settings, secrets: secretsOf(upstream) };
@@ -115,7 +115,7 @@ async function checkUpstream(
   }
 }
 
-/** Two questions in one request. */
+/** Asks two questions in one request. */
 async function takesBatchesOf(
   family: NetworkSettings["family"],
   connection: Connection,

@@ -1,5 +1,5 @@
-// How the process of a gateway ends: a signal first drains it, and whatever happens then, it ends within its time.
-// After an error that nobody expected it may be replaced by itself.
+// How the process of a gateway ends. A signal drains the gateway, and the process ends in time whatever happens then. After
+// an unexpected error the process may replace itself.
 import type { Logger } from "pino";
 import type { Environment } from "../config/setting-names.ts";
 import type { Gateway } from "../gateway.ts";
@@ -13,7 +13,7 @@ import {
   whatNext,
 } from "../processes/end-process.ts";
 
-/** What an ending needs of a gateway that serves. */
+/** The part of a gateway that is used to end it. */
 type Ended = Pick<Gateway, "stop" | "kill" | "drainMs">;
 
 export type EndingParts = {
@@ -24,11 +24,11 @@ export type EndingParts = {
 };
 
 /**
- * A terminal and a process manager signal all processes of a group, and npm passes on what it gets: within so
- * many milliseconds of the first signal, another one says the same.
+ * A terminal and a process manager signal all processes of a group, and npm passes signals on. So another signal within so
+ * many milliseconds of the first one means the same.
  */
 const SAME_WITHIN_MS = 1_000;
-/** For closing everything after the running calls. */
+/** The time to close everything after the running calls have ended. */
 const GRACE_MS = 4_500;
 
 export class ProcessEnding {
@@ -50,14 +50,14 @@ export class ProcessEnding {
     this.#gateway = gateway;
   }
 
-  /** Somebody wants it to end: the first time in order, the second time at once. */
+  /** A signal asks the process to end: the first one in order, a second one at once. */
   signalled(signal: string): void {
     if (this.#begunAt === undefined) this.begin(signal);
     else if (this.#parts.clock.now() - this.#begunAt >= SAME_WITHIN_MS)
       this.#endAtOnce(`${signal}, a second time`);
   }
 
-  /** Ends in order, once. @param why A signal, or what became of the process that started this one. */
+  /** Ends in order. Only the first call has an effect. @param why A signal, or the reason of the process itself. */
   begin(why: string): void {
     const { log, clock, end } = this.#parts;
     if (this.#begunAt !== undefined) return;
@@ -98,10 +98,10 @@ export class ProcessEnding {
   }
 }
 
-/** Replaces a process that nobody starts again by itself, after an error that nobody expected. */
+/** Replaces this process after an unexpected error, where no process manager would start it again. */
 export class Replacing {
   readonly #earlier: Replaced;
-  /** All that there were, of processes before this one too. */
+  /** Counts the errors of the earlier processes too. */
   #rejections: number;
   #exceptions: number;
   #next: "stay away" | "replace" | "fail" = "stay away";
@@ -118,13 +118,13 @@ export class Replacing {
     this.#startedAt = clock.now();
   }
 
-  /** The count goes on where the process before left it. */
+  /** Adds the errors of earlier processes to the gateway's metrics. */
   tellOfEarlier(served: Pick<Gateway, "unexpected">): void {
     served.unexpected("rejection", this.#earlier.rejections);
     served.unexpected("exception", this.#earlier.exceptions);
   }
 
-  /** Counts an error that nobody expected. @returns Whether this process is to end now. */
+  /** Counts an unexpected error. @returns Whether this process must end now. */
   count(kind: UnexpectedKind): boolean {
     if (kind === "rejection") this.#rejections += 1;
     else this.#exceptions += 1;
@@ -135,14 +135,14 @@ export class Replacing {
     return true;
   }
 
-  /** Somebody wants it to end. @returns Whether it was about to be replaced, and is not any more. */
+  /** A signal asks the process to end. @returns Whether it was about to be replaced, and now is not. */
   callOff(): boolean {
     const wasReplacing = this.#next === "replace";
     this.#next = "stay away";
     return wasReplacing;
   }
 
-  /** All is closed. */
+  /** Ends the process once everything is closed. */
   end(code: number): never {
     if (this.#next === "fail") return endProcess(1);
     if (this.#next === "stay away") return endProcess(code);

@@ -1,6 +1,6 @@
-// What a person does first: starts the gateway over URLs alone, or has a configuration written for them (`headgate init`).
-// The nodes are asked who they are. A start without a file leaves its configuration in the data folder, where the
-// other commands find it.
+// The first start: runs the gateway over URLs alone, or writes a configuration for them (`headgate init`). The nodes are
+// asked who they are. A start without a file leaves its configuration in the data folder, where the other commands find
+// it.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -28,25 +28,25 @@ import {
   withStateOf,
 } from "./read-config.ts";
 
-/** For each answer, in milliseconds. */
+/** How long one answer of a node may take, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** Of a newest block without its transactions. */
+/** Enough for a newest block without its transactions. */
 const ANSWER_BYTES = 8_388_608;
 
 type Print = (line: string) => void;
 
 type MetNode = {
   readonly url: string;
-  /** For people: a URL may hold secrets. */
+  /** What is printed in place of the URL, which may hold secrets. */
   readonly host: string;
-  /** Which chain it is, as it says, or as it said at the last start. */
+  /** The chain, as the node says now or said at the last start. */
   readonly facts?: ChainFacts;
   readonly found?: Extract<Inspection, { kind: "usable" }>;
-  /** What is to be told where nothing was found. */
+  /** Why nothing was found. */
   readonly why: string;
 };
 
-/** All at once. Never rejects. */
+/** Asks all nodes at once. Never rejects. */
 const meet = (urls: readonly string[]): Promise<readonly MetNode[]> =>
   Promise.all([...new Set(urls)].map(meetNode));
 
@@ -85,10 +85,10 @@ function hostOf(url: string): string {
 const networkNameOf = (facts: ChainFacts): string =>
   chainOf(facts)?.name ?? `${facts.family === "evm" ? "chain" : "conflux"}-${facts.chainId}`;
 
-/** So many blocks' states are kept by some nodes that are no archives. */
+/** Some nodes that are no archives keep the states of so many blocks. */
 const YOUNG = 100_000;
 
-/** What a person reads of a node. */
+/** The line that a person reads about a node. */
 const describe = (node: MetNode): string =>
   node.found && node.facts
     ? `✓ ${node.host}: ${networkNameOf(node.facts)}, ${whatItIs(node)}`
@@ -97,13 +97,13 @@ const describe = (node: MetNode): string =>
 function whatItIs({ found, why }: MetNode): string {
   if (!found) return why;
   const { clientVersion, chainId, head, reaches } = found;
-  // Every node has all of a young chain.
+  // While a chain is young, every node has all of its states.
   const all = head.number >= YOUNG ? ", an archive" : "";
   const old = { all, part: ", no archive", unknown: "" };
   return `${clientVersion.slice(0, 60)}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old${old[reaches.state.kind]}`;
 }
 
-/** @throws CommandFailure for what is no node's URL, without showing it. */
+/** @throws CommandFailure for a text that is no node's URL; its message does not have the text. */
 function checkUrls(urls: readonly string[]): void {
   if (urls.length === 0) return;
   if (urls.some((url) => resolveVendor(url, undefined)))
@@ -135,7 +135,7 @@ function byNetwork(nodes: readonly MetNode[]): ReadonlyMap<string, readonly MetN
 
 const quoted = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 
-/** The configuration over these nodes, with what a person may want to change next. */
+/** The configuration over these nodes, with comments on what a person may want to change next. */
 function configText(nodes: readonly MetNode[], program: string): string {
   const networks = [...byNetwork(nodes)].flatMap(([name, members]) => networkLines(name, members));
   const silent = nodes.filter(({ facts }) => !facts);
@@ -186,7 +186,7 @@ function networkLines(name: string, members: readonly MetNode[]): string[] {
   ];
 }
 
-/** What is written where nobody names a node. */
+/** The node in the file that is written where no URL is given. */
 const TEMPLATE_NODES: readonly MetNode[] = [
   {
     url: "http://127.0.0.1:8555",
@@ -196,7 +196,7 @@ const TEMPLATE_NODES: readonly MetNode[] = [
   },
 ];
 
-/** `headgate init`: never over a file that is there. @throws CommandFailure */
+/** `headgate init`. It never overwrites a file. @throws CommandFailure */
 export async function init(
   {
     urls,
@@ -213,7 +213,7 @@ export async function init(
   if (urls.length > 0) for (const node of nodes) print(describe(node));
   await writeFile(configPath, configText(nodes, program), { flag: "wx", mode: 0o600 }).catch(
     async (cause: NodeJS.ErrnoException) => {
-      // A part of it would be taken for the configuration.
+      // A part of the file would be taken for the configuration.
       if (cause.code !== "EEXIST") await rm(configPath, { force: true }).catch(() => undefined);
       const why =
         cause.code === "EEXIST"
@@ -232,7 +232,7 @@ export async function init(
 const isThere = (path: string): string =>
   `${path} is there already, and stays as it is: remove it, or name another file with --config`;
 
-/** @throws CommandFailure where no node said which chain it is. */
+/** @throws CommandFailure where no node says which chain it is. */
 function orSilent(nodes: readonly MetNode[]): void {
   if (nodes.some(({ facts }) => facts)) return;
   const lines = nodes.map(describe);
@@ -242,11 +242,11 @@ function orSilent(nodes: readonly MetNode[]): void {
 }
 
 export type FirstStart = ConfigSource & {
-  /** Prints where callers go, and what to paste. */
+  /** Prints the URLs for callers, and a call to paste. */
   readonly announce: (serverUrl: string) => void;
 };
 
-/** Asks the nodes, writes the configuration into the data folder, and makes a key where there is none. @throws CommandFailure */
+/** Asks the nodes, writes the configuration into the data folder, and makes a key if there is none. @throws CommandFailure */
 export async function prepareFirstStart(
   urls: readonly string[],
   environment: Environment,
@@ -265,7 +265,7 @@ export async function prepareFirstStart(
     await writeFile(path, text, { mode: 0o600 });
   });
   const key = await firstKey(config);
-  // At once: a start that fails now, or is ended, must not keep it from the person.
+  // The key is printed at once, so that the person has it even if the start fails next.
   print(
     key === undefined
       ? `The key of the first start works on; another one: ${programName(environment)} keys create web`
@@ -282,7 +282,7 @@ export async function prepareFirstStart(
   };
 }
 
-/** A node that is away now is of the network that it was of at the last start. */
+/** A node that does not answer now belongs to the network that it was in at the last start. */
 function asBefore(node: MetNode, before: string): MetNode {
   if (node.facts || before === "") return node;
   const parsed = parseConfig(before, {});
@@ -297,7 +297,7 @@ function asBefore(node: MetNode, before: string): MetNode {
 
 const FIRST_KEY = "first";
 
-/** The text of a new key; undefined where there is a key already, which works on. */
+/** The text of a new key; undefined where there is a key already. */
 const firstKey = (config: Config): Promise<string | undefined> =>
   withStateOf(config, async (state) => {
     const options = { ...configuredIn(config), secret: config.keySecret };

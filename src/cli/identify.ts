@@ -1,5 +1,5 @@
-// Networks of which the configuration does not say which chain they are: what was found out earlier counts, else what
-// their nodes say, which is kept. A gateway serves the others meanwhile, and asks again until it knows.
+// Finds out the chain of networks whose configuration does not name it: from what was found out earlier, else from their
+// nodes. The result is kept. The gateway serves the other networks meanwhile, and asks again until it knows.
 import type { Logger } from "pino";
 import type { ChainFacts } from "../config/known-chains.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
@@ -22,10 +22,10 @@ import {
 import { connect } from "../upstream/connection/connect.ts";
 import { secretsOf } from "../upstream/redact.ts";
 
-/** How long nodes are waited for, in milliseconds: no start and no reload takes longer for those that are silent. */
+/** How long silent nodes delay a start or a reload at most, in milliseconds. */
 export const TIMEOUT_MS = 2_000;
 const LOOK_AGAIN_MS = 1_000;
-/** Of an answer that is a chain id. */
+/** The most bytes of an answer, which is a chain id. */
 const ANSWER_BYTES = 65_536;
 
 type IdentifyParts = {
@@ -33,26 +33,26 @@ type IdentifyParts = {
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
-/** Reads a configuration, and completes it. */
+/** Reads a configuration, and adds the chains that it does not name. */
 export class Identifying {
-  /** What was last logged of networks that wait. */
+  /** The last message that was logged about each network whose chain is unknown. */
   readonly #told = new Map<string, string>();
   readonly #read: (facts: Facts, text?: string) => ParsedConfig;
   readonly #parts: IdentifyParts;
-  /** What was found out, also earlier. */
+  /** The chains that were found out, now or earlier. */
   #facts: Facts = {};
-  /** How many networks wait. */
+  /** How many networks have an unknown chain. */
   #waiting = 0;
-  /** Open while networks wait. */
+  /** Open while the chain of some network is unknown. */
   #state: State | undefined;
 
-  /** @param read The configuration of now, or what a text would be in its place, with these facts. */
+  /** @param read Parses the configuration as it is now, or another text, with these facts. */
   constructor(read: (facts: Facts, text?: string) => ParsedConfig, parts: IdentifyParts) {
     this.#read = read;
     this.#parts = parts;
   }
 
-  /** The configuration of now, with all that is known and can be found out within two seconds. Never rejects. */
+  /** The configuration as it is now, with all chains that are known or can be asked for within two seconds. Never rejects. */
   async read(): Promise<ParsedConfig> {
     const parsed = this.#read({});
     if (parsed.kind === "mistakes") return parsed;
@@ -66,7 +66,7 @@ export class Identifying {
     return whole;
   }
 
-  /** What a text would be in the place of the configuration, with what is known already. */
+  /** The configuration that a text would make, with the chains that are known. */
   check(text: string): ParsedConfig {
     return this.#read(this.#facts, text);
   }
@@ -77,7 +77,7 @@ export class Identifying {
     await state?.close();
   }
 
-  /** Has the gateway take the configuration again when more of its networks are known; until it is stopped. */
+  /** Reloads the gateway when the chain of another network is known, until the gateway is stopped. */
   watch(gateway: Gateway): Gateway {
     const stopping = new AbortController();
     const look = async (): Promise<void> => {
@@ -99,7 +99,7 @@ export class Identifying {
   async #find(config: Config, networks: Record<string, NetworkSettings>): Promise<Facts> {
     const { clock } = this.#parts;
     const log = { info: () => undefined, warn: () => undefined };
-    // Where it cannot be opened the gateway does not start, and says why.
+    // If the state cannot be opened, the gateway does not start either, and says why.
     this.#state ??= await openState(config, { clock, log }).catch(() => undefined);
     const state = this.#state;
     const found = await Promise.all(
@@ -119,7 +119,7 @@ export class Identifying {
     const kept = state && (await readChainFacts(name, state).catch(() => undefined));
     if (kept) return kept;
     const facts = await this.#ask(name, settings);
-    // What cannot be kept is asked again at the next start.
+    // Facts that could not be kept are asked for again at the next start.
     return facts && state ? keepChainFacts(name, facts, state).catch(() => facts) : facts;
   }
 
@@ -139,7 +139,7 @@ export class Identifying {
     return undefined;
   }
 
-  /** Once, until there is something else to tell. */
+  /** Logs a message once, until there is another one. */
   #tell(network: string, found: Exclude<Discovery, { kind: "chain" }>): void {
     const said = wordsText(found.words);
     if (this.#told.get(network) === said) return;

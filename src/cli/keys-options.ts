@@ -1,4 +1,4 @@
-// The options of `headgate keys`, declared once: parsing, help and the request are made from this.
+// The options of `headgate keys`: the parser, the help and the request for a key are made from this table.
 import type { ParseArgsConfig } from "node:util";
 import { measureIn } from "../config/units.ts";
 import { DAY_MS, isoText } from "../lib/calendar.ts";
@@ -7,14 +7,14 @@ import { CommandFailure } from "./read-config.ts";
 export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;
 
 type Option = {
-  /** What stands behind it in the help; undefined for one that is on or off. */
+  /** Stands for the value in the help; undefined for an option without a value. */
   readonly placeholder: string | undefined;
   readonly summary: string;
-  /** One letter that stands for it. */
+  /** The option's short form, one letter. */
   readonly short?: string;
-  /** Where its value goes in what is asked of a key. */
+  /** Where the value goes in the request for a key. */
   readonly path?: readonly string[];
-  /** What `none` takes away, where that is more. */
+  /** The setting that `none` takes away, where that is more than `path`. */
   readonly whole?: readonly string[];
   readonly read?: (text: string, option: string, wallTimeMs: number) => unknown;
 };
@@ -26,7 +26,7 @@ const number = (text: string, option: string): number => {
   return Number(text);
 };
 
-/** A time, or how long from now. */
+/** A time, written as such or as a duration from now. */
 const time = (text: string, _option: string, wallTimeMs: number): string => {
   const durationMs = readDuration(text);
   return durationMs === undefined ? text : isoText(wallTimeMs + durationMs);
@@ -72,7 +72,7 @@ const terms = {
   "upstream-calls": placed("limits.upstreamCalls", "N", "calls of nodes for one call", number),
 } satisfies Record<string, Option>;
 
-/** All that a key may be asked for. */
+/** The options that are settings of a key. */
 export const termNames = Object.keys(terms);
 
 export const options: Readonly<Record<string, Option>> = {
@@ -91,7 +91,7 @@ export const options: Readonly<Record<string, Option>> = {
 export const wrong = (message: string): CommandFailure =>
   new CommandFailure(message, { exitCode: 2 });
 
-/** For node:util's parseArgs. */
+/** The options in the form of node:util's parseArgs. */
 export const parsable = (names: readonly string[]): ParseArgsConfig["options"] =>
   Object.fromEntries(
     names.map((name) => {
@@ -100,7 +100,7 @@ export const parsable = (names: readonly string[]): ParseArgsConfig["options"] =
     }),
   );
 
-/** What the options ask of a key. `none` takes a setting away. */
+/** The request for a key that the options make. `none` takes a setting away. */
 export function requestOf(values: OptionValues, wallTimeMs: number): Record<string, unknown> {
   const request: Record<string, unknown> = {};
   for (const name of termNames) {

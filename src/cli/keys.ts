@@ -1,6 +1,5 @@
-// `headgate keys …`: reads the command line, opens the state that the gateways share, and lets the
-// command do its work. A gateway may be running meanwhile. Each command is declared once, with its options, from which its
-// help is made.
+// `headgate keys …`: reads the command line, opens the state that the gateways share, and runs the command, also while a
+// gateway runs. Each command is declared once, with its options; its help is made from that.
 
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
@@ -114,7 +113,7 @@ function helpOf(word: string, command: KeysCommand): string {
   ].join("\n");
 }
 
-/** One line a command, as the help of the whole program shows them. */
+/** The lines on all commands in the help of the program. */
 export const keysHelp = (): string =>
   Object.entries(keysCommands)
     .map(
@@ -125,7 +124,7 @@ export const keysHelp = (): string =>
 
 type KeysParts = {
   readonly book: KeyBook;
-  /** Into the audit trail. */
+  /** Adds an entry to the audit trail. */
   readonly note: (change: Change) => Promise<void>;
   readonly state: State;
   readonly config: Config;
@@ -136,7 +135,7 @@ type KeysParts = {
 type KeysCommand = {
   readonly summary: string;
   readonly takesName: "always" | "perhaps" | "never";
-  /** By the names under which they are declared. */
+  /** The names of its options in keys-options.ts. */
   readonly options: readonly string[];
   run(
     asked: { readonly name: string; readonly values: OptionValues },
@@ -144,7 +143,7 @@ type KeysCommand = {
   ): Promise<void>;
 };
 
-/** Ten years: the report is printed row by row, however long it is. */
+/** Ten years. */
 const MOST_DAYS = 3660;
 
 const change = (
@@ -236,7 +235,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
       if (range.kind === "mistake") throw wrong(`--${range.field}: ${range.why}`);
       const query = { ...range, key: name || undefined, network: textOf(values["network"]) };
       const rows = await readUsage(state, query, { clock });
-      // What a key was used for outlives it.
+      // The usage of a key stays when the key is gone.
       if (name && rows.length === 0 && !(await book.show(name)))
         throw refused(`there is no key of the name ${name}, and nothing was done with one`);
       print(usageAs(values, usageReportOf(rows, range, config.prices && priceList(config.prices))));
@@ -258,7 +257,7 @@ function overlapOf(text: string | boolean | undefined): number {
   return overlapMs;
 }
 
-/** @throws CommandFailure in the place of a refusal. */
+/** @throws CommandFailure where the outcome is a refusal. */
 function orRefused<Outcome extends { readonly kind: string }>(
   outcome: Outcome | KeyRefusal,
 ): Outcome {
@@ -279,7 +278,7 @@ function usageAs(values: OptionValues, report: UsageReport): string {
 
 const USAGE_HEADER = ["KEY", "CALLS", "UNITS", "BYTES", "ERRORS", "REFUSED", "COST", "SAVED"];
 
-/** One line a key: what was done in detail is for machines. */
+/** One line for each key; the detailed usage is for programs. */
 const sumsOf = ({ keys: byName, total, currency, from, to }: UsageReport): string =>
   `${from} to ${to}${currency ? `, in ${currency}` : ""}\n${table([
     USAGE_HEADER,
@@ -293,7 +292,7 @@ const sumsOf = ({ keys: byName, total, currency, from, to }: UsageReport): strin
 
 const KEYS_HEADER = ["NAME", "STATUS", "SOURCE", "CREATED", "EXPIRES", "NETWORKS", "UNITS/S"];
 
-/** A line each, in columns. */
+/** One line for each key. */
 function keyTable(views: readonly KeyView[]): string {
   const rows = views.map(({ name, status, source, createdAt, settings }) => [
     name,
@@ -307,7 +306,7 @@ function keyTable(views: readonly KeyView[]): string {
   return table([KEYS_HEADER, ...rows]);
 }
 
-/** As YAML, its settings as they would be written in the configuration. */
+/** YAML, with the settings as they would be written in the configuration. */
 const keySheet = (key: KeyView): string => stringify(key).trimEnd();
 
 const madeText = (name: string, text: string): string =>

@@ -1,4 +1,4 @@
-// `headgate methods`: which methods there are, or what one key may call on each network, and why not the rest.
+// `headgate methods`: all methods, or what one key may call on each network, and why it may not call the rest.
 import { RECORDS, readRecord } from "../access/keys/key-record.ts";
 import { Costs } from "../access/limits/meter.ts";
 import { Scope, type ScopeSettings } from "../access/scope/scope.ts";
@@ -24,7 +24,7 @@ type Print = (line: string) => void;
 export const printAllMethods = (print: Print): void =>
   print(methodsMarkdown(declaredMethods, forwardedMethods));
 
-/** A table for each network, or for one. @throws CommandFailure when there is no such key or network. */
+/** Prints a table for each network, or for one. @throws CommandFailure when there is no such key or network. */
 export async function printMethodsOfKey(config: Config, asked: Asked, print: Print): Promise<void> {
   const names = Object.keys(config.networks).filter((name) => name === (asked.network ?? name));
   if (names.length === 0)

@@ -1,5 +1,5 @@
-// What a command begins with: the configuration from its file, a bad one of which ends the process with exit code 2; and
-// the state that it names.
+// What a command begins with: the configuration from its file, and the state that it names. A bad file ends the process
+// with exit code 2.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { namesNetworks } from "../config/environment-settings.ts";
@@ -14,7 +14,7 @@ import { lmdbPath, openState } from "../state/open-state.ts";
 import { RefusedState, type State } from "../state/state.ts";
 import { readChainFacts } from "../upstream/chain-facts.ts";
 
-/** A reason to end that a person can act on: shown as it is, without a stack. */
+/** An error that a person can put right. It is printed without a stack. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   /** 1: the work failed. 2: the command line or the configuration is wrong. */
@@ -26,20 +26,22 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Where a configuration is taken from. */
+/** The file that a configuration comes from. */
 export type ConfigSource = {
-  /** undefined: the environment is all there is. */
+  /** undefined: the environment has the whole configuration. */
   readonly path: string | undefined;
-  /** Why this one, for a person. */
+  /** Why this file, in words for a person. */
   readonly because: string;
 };
 
-/** What is looked for where nobody names a file. */
+/** The file that is looked for where none is named. */
 const DEFAULT_CONFIG = "headgate.yaml";
 
 /**
- * The configuration of every command: the file that `--config` names, else that of `HEADGATE_CONFIG`, else
- * `headgate.yaml` in this folder, else the environment alone where that names networks; undefined where there is none. A file that is named need not be there.
+ * The configuration of a command: the file that `--config` names, else that of `HEADGATE_CONFIG`, else `headgate.yaml` in
+ * this folder, else the environment alone where that names networks. A named file need not exist.
+ *
+ * @returns undefined where there is none of these.
  */
 export function findConfig(
   given: string | undefined,
@@ -55,7 +57,7 @@ export function findConfig(
   return { path: undefined, because: "there is no file, and the environment names networks" };
 }
 
-/** Where a gateway that was started without a file leaves what its configuration would be, for the other commands. */
+/** Where a gateway that was started without a file leaves its configuration for the other commands. */
 export const leftConfigPath = (
   environment: Environment,
   over: "nodes" | "devnet" = "nodes",
@@ -65,7 +67,7 @@ export const leftConfigPath = (
     { nodes: "quick-start.yaml", devnet: "devnet.json" }[over],
   );
 
-/** As `findConfig`, for the commands beside a gateway. @throws CommandFailure where there is none. */
+/** As `findConfig`, for commands that need a configuration. @throws CommandFailure where there is none. */
 export function configOf(
   command: string,
   given: string | undefined,
@@ -82,7 +84,7 @@ export function configOf(
   throw new CommandFailure(message, { exitCode: 2 });
 }
 
-/** As `readConfig`; a file that cannot be read is a mistake too. For a gateway that runs already. */
+/** As `readConfig`, for a gateway that runs: a file that cannot be read is one of the mistakes. */
 export function readAgain(
   path: string | undefined,
   environment: Environment,
@@ -97,9 +99,9 @@ export function readAgain(
 }
 
 /**
- * The configuration with what gateways that ran here found out of its networks.
+ * The configuration, with the chains that a gateway found out here.
  *
- * @throws CommandFailure with one line per mistake.
+ * @throws CommandFailure with one line for each mistake.
  */
 export async function readKnownConfig(
   path: string | undefined,
@@ -110,7 +112,7 @@ export async function readKnownConfig(
   if (names.length === 0) return config;
   const state = await keptStateOf(config);
   if (!state) return config;
-  // A state that cannot be reached leaves them unknown.
+  // Without the state the chains stay unknown.
   const factsOf = (name: string) => readChainFacts(name, state).catch(() => undefined);
   const kept = await Promise.all(
     names.map(async (name) => [name, await factsOf(name)] as const),
@@ -119,14 +121,14 @@ export async function readKnownConfig(
   return readConfig(path, environment, facts);
 }
 
-/** @throws CommandFailure with one line per mistake. */
+/** @throws CommandFailure with one line for each mistake. */
 export const readConfig = (
   path: string | undefined,
   environment: Environment,
   facts: Facts = {},
 ): Config => orMistakes(parseConfig(readText(path), environment, facts));
 
-/** @throws CommandFailure with one line per mistake. */
+/** @throws CommandFailure with one line for each mistake. */
 export function orMistakes(parsed: ParsedConfig): Config {
   if (parsed.kind === "mistakes")
     throw new CommandFailure(parsed.mistakes.join("\n"), { exitCode: 2 });
@@ -147,13 +149,13 @@ function readText(path: string | undefined): string {
   }
 }
 
-/** Without a word in the log. @throws CommandFailure when it is damaged, of a newer format, or cannot be written. */
+/** Logs nothing. @throws CommandFailure when the state is damaged, of a newer format, or cannot be written. */
 async function stateOf(config: Config): Promise<State> {
   const log = { info: () => undefined, warn: () => undefined };
   return inData(config, () => openState(config, { clock: systemClock, log }));
 }
 
-/** Does what the data folder may be in the way of. @throws CommandFailure */
+/** Does work that uses the data folder. @throws CommandFailure when the folder cannot be used. */
 export async function inData<Result>(
   { data }: Pick<Config, "data">,
   work: () => Promise<Result>,
@@ -166,7 +168,7 @@ export async function inData<Result>(
   }
 }
 
-/** What is wrong with the data folder, in a person's words; undefined where the error is about something else. */
+/** What is wrong with the data folder, in words for a person; undefined for an error of another cause. */
 export function dataTrouble(error: unknown, data: string): string | undefined {
   if (error instanceof RefusedState || error instanceof StoreUnavailable) return error.message;
   const { code = "", path = data } = error as NodeJS.ErrnoException;
@@ -182,7 +184,7 @@ const UNWRITABLE: Readonly<Record<string, string>> = {
   ...{ ENOSPC: FULL_DISK, EDQUOT: FULL_DISK },
 };
 
-/** Does the work with the state open. @throws CommandFailure as `stateOf`, and in place of what is told to callers. */
+/** Does the work with the state open. @throws CommandFailure when the state cannot be opened or reached. */
 export async function withStateOf<Result>(
   config: Config,
   work: (state: State) => Promise<Result>,
@@ -201,12 +203,12 @@ export async function withStateOf<Result>(
   }
 }
 
-/** Of a gateway that ran here before, or runs now; undefined where none did. @throws As `stateOf`. */
+/** The state of a gateway that ran here before, or runs now; undefined where none did. @throws CommandFailure */
 export async function keptStateOf(config: Config): Promise<State | undefined> {
   return config.state || existsSync(lmdbPath(config.data)) ? stateOf(config) : undefined;
 }
 
-/** Whether the process that left the configuration is still there: its first line names it. */
+/** Whether the process that left the configuration still runs. The file's first line has its id. */
 function isOfRunning(path: string): boolean {
   try {
     const pid = Number(/^# process (\d+)\n/.exec(readFileSync(path, "utf8"))?.[1]);
@@ -221,7 +223,7 @@ export const programName = (environment: Environment): string =>
   ({ start: "npm start --", npx: "npx headgate" })[environment["npm_lifecycle_event"] ?? ""] ??
   "headgate";
 
-/** Reads a command line. @throws CommandFailure with the help. */
+/** The result of `read`. @throws CommandFailure with the help when `read` throws. */
 export function orWrongUsage<Read>(read: () => Read, help: string): Read {
   try {
     return read();

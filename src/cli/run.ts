@@ -1,5 +1,5 @@
-// Turns the command line into a command. What runs a gateway is loaded only where one runs: else each
-// command would take twice as long.
+// Runs the command that the command line names. The code of a gateway is loaded only by the commands that run one: the
+// others would take twice as long with it.
 import { parseArgs } from "node:util";
 import type { Environment } from "../config/setting-names.ts";
 import { AUDIT_HELP, audit } from "./audit.ts";
@@ -39,7 +39,7 @@ The configuration is the file of --config, else of HEADGATE_CONFIG, else headgat
 a file, the environment: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…, HEADGATE_LISTEN__PORT=8080, …
 `;
 
-/** Resolves when the command is done, or the gateway listens. @throws CommandFailure for whatever a person can put right. */
+/** Resolves when the command is done, or the gateway listens. @throws CommandFailure for an error that a person can put right. */
 export async function run(argv: readonly string[], environment: Environment): Promise<void> {
   const print = (text: string): void => {
     letReadersLeave();
@@ -103,7 +103,7 @@ const hintFor = (command: string): string =>
     ? "; a node's URL begins with http://, https://, ws://, wss:// or ipc://"
     : "";
 
-/** Who reads what a command prints may have seen enough, as `head` has: the command does its work to the end. */
+/** The reader of the output may leave early, as `head` does. The command still does its work to the end. */
 function letReadersLeave(): void {
   if (process.stdout.listenerCount("error", ignoreReaderGone) === 0)
     process.stdout.on("error", ignoreReaderGone);

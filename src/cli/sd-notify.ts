@@ -1,6 +1,6 @@
-// Tells systemd how the gateway is, where it wants to know (sd_notify): ready, reloading, stopping, and signs of
-// life for its watchdog. Node.js cannot write to the datagram socket that systemd listens on; its own
-// `systemd-notify` can. A small shell starts that, so that a large process is not forked for each sign of life.
+// Tells systemd the state of the gateway where it asks for that (sd_notify): ready, reloading, stopping, and heartbeats for
+// its watchdog. Node.js cannot write to systemd's datagram socket, but the program `systemd-notify` can. A small shell
+// starts that program, so that the large process of the gateway is not forked for each heartbeat.
 import { spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { Logger } from "pino";
@@ -13,7 +13,7 @@ export type SdNotifyParts = {
 };
 
 /**
- * A line is one notification, its assignments with tabs between them. The shell outlives the signals that end the gateway, which
+ * Each line is one notification: assignments, separated by tabs. The shell ignores the signals that end the gateway, which
  * systemd may send to both, and ends with its input.
  */
 const SHELL = [
@@ -24,13 +24,13 @@ const SHELL = [
 
 const NOT_TOLD = "systemd cannot be told how the gateway is: there is no systemd-notify";
 
-/** One that is lost is no hang: so many in the time that systemd waits for. */
+/** How many heartbeats are sent in the time that systemd waits for one, so that a lost one does no harm. */
 const BEATS_IN_TIME = 3;
 
 export class SdNotify {
-  /** undefined where nobody wants to know. */
+  /** undefined: systemd does not ask. */
   readonly #lines: Writable | undefined;
-  /** Between two signs of life, in milliseconds; undefined where none is wanted. */
+  /** The milliseconds between two heartbeats; undefined: systemd asks for none. */
   readonly #beatMs: number | undefined;
   readonly #clock: Pick<Clock, "after">;
 
@@ -40,11 +40,7 @@ export class SdNotify {
     if (environment["NOTIFY_SOCKET"]) this.#lines = linesToSystemd(environment, parts);
   }
 
-  /**
-   * The gateway serves. Signs of life follow while it is alive.
-   *
-   * @param isAlive Whether somebody answers callers.
-   */
+  /** The gateway serves. Heartbeats follow while `isAlive` says that callers are answered. */
   serves(isAlive: () => boolean): void {
     this.#tell("READY=1");
     const beatEveryMs = this.#beatMs;
@@ -56,14 +52,14 @@ export class SdNotify {
     beat();
   }
 
-  /** Its configuration is read again, until the promise is settled. */
+  /** The configuration is being read again, until the promise settles. */
   reloads(reloaded: Promise<unknown>): void {
     this.#tell("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     const ready = (): void => this.#tell("READY=1");
     void reloaded.then(ready, ready);
   }
 
-  /** The gateway ends for good. A process that only replaces itself does not say so. */
+  /** The gateway ends. A process that replaces itself does not say so. */
   stops(): void {
     this.#tell("STOPPING=1");
   }
@@ -73,7 +69,7 @@ export class SdNotify {
   }
 }
 
-/** The watchdog may be meant for another process, such as the one that started this one. */
+/** The watchdog's variables may be meant for another process, such as the parent. */
 function beatMs(environment: Environment): number | undefined {
   const { WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = environment;
   const isOurs = pid === undefined || Number(pid) === process.pid;
@@ -90,7 +86,7 @@ function linesToSystemd(environment: Environment, { log }: SdNotifyParts): Writa
   shell.on("exit", (code) => {
     if (code === 127) log.warn(NOT_TOLD);
   });
-  shell.stdin.on("error", () => undefined); // it is gone, and was told of
+  shell.stdin.on("error", () => undefined); // the shell's end was logged
   shell.unref();
   return shell.stdin;
 }

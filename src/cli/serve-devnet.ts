@@ -1,5 +1,5 @@
-// `headgate serve` without a configuration: two real development nodes, the gateway over them, and what a person who
-// has just arrived wants to see: URLs, a key, and calls to paste.
+// `headgate serve` without a configuration: two real development nodes, the gateway over them, and the URLs, the key and
+// the calls to paste that a new user needs.
 import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -14,14 +14,14 @@ import { systemClock } from "../lib/clock.ts";
 import { type RpcCaller, rpcCaller } from "../upstream/connection/connect.ts";
 import { CommandFailure, orMistakes } from "./read-config.ts";
 
-/** Two real nodes, a demo key, and calls to paste. */
+/** Starts the nodes and the gateway over them. */
 export async function serveDevnet({
   log,
   leftPath,
   startOver,
 }: {
   readonly log: Logger;
-  /** Where other commands find the configuration while it runs. */
+  /** Where other commands find the configuration while the gateway runs. */
   readonly leftPath: string;
   readonly startOver: (config: Config) => Promise<Gateway>;
 }): Promise<Gateway> {
@@ -29,13 +29,13 @@ export async function serveDevnet({
   const connect = (url: string): RpcCaller => rpcCaller(url, { clock });
   const start = await devnetStarter();
   const devnet = await start({ clock, log, connect });
-  // Every start is a new chain: what was stored of the last one is of no use.
+  // Each start makes a new chain, so an old store is useless.
   const data = await mkdtemp(join(tmpdir(), "headgate-devnet-"));
   const end = async (): Promise<void> => {
     await devnet.stop();
     await rm(data, { recursive: true, force: true });
     await rm(leftPath, { force: true });
-    await rmdir(dirname(leftPath)).catch(() => undefined); // where nothing else is in it
+    await rmdir(dirname(leftPath)).catch(() => undefined); // fails where the folder has other files
   };
   try {
     const text = devnetConfig(devnet, data);
@@ -58,7 +58,7 @@ export async function serveDevnet({
   }
 }
 
-/** JSON is YAML: the development configuration passes the same checks as everybody's. */
+/** The configuration is JSON, which is YAML, and passes the same checks as any other. */
 function devnetConfig({ nodes }: Devnet, data: string): string {
   const networks = Object.fromEntries(
     nodes.map(({ network, family, chainId, url }) => [
@@ -69,13 +69,13 @@ function devnetConfig({ nodes }: Devnet, data: string): string {
   return JSON.stringify({ data, keys: [{ name: "demo", key: "demo" }], networks });
 }
 
-/** Until this process ends: `headgate keys` works on the keys of this gateway. */
+/** Leaves the configuration for `headgate keys` until this process ends. */
 async function leave(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await writeFile(path, `# process ${process.pid}\n${text}\n`, { mode: 0o600 });
 }
 
-/** anvil speaks WebSocket on the same port, and tells of its blocks there as they are mined. */
+/** anvil has a WebSocket on the same port, over which it announces new blocks. */
 const pushingUrl = (family: "evm" | "conflux", url: string): string =>
   family === "evm" ? url.replace(/^http/, "ws") : url;
 
@@ -90,8 +90,8 @@ function announce(devnet: Devnet, urls: { server: string; admin: string }): void
 }
 
 /**
- * Prints a node's sample calls once there are some; a node that never comes up prints nothing. Each is
- * tried through the gateway before, which has followed the chain so far then.
+ * Prints calls to paste once the node has something to show; for a node that never does it prints nothing. Each call is
+ * tried first, so the gateway has followed the chain that far when it is printed.
  */
 async function printSamples(
   node: Pick<DevnetNode, "network" | "samples">,
@@ -102,7 +102,7 @@ async function printSamples(
   if (samples.length === 0) return;
   const gateway = connect(baseUrl(serverUrl, node.network));
   for (const { method, params } of samples)
-    await gateway.call(method, params).catch(() => undefined); // some show an error
+    await gateway.call(method, params).catch(() => undefined); // some samples show an error
   print("");
   print(`${node.network}:`);
   for (const sample of samples) print(pasteable(sample, baseUrl(serverUrl, node.network)));
@@ -117,7 +117,7 @@ function pasteable({ title, method, params }: SampleCall, url: string): string {
 
 const DEVNET = "headgate-devnet";
 
-/** Beside this package, wherever npm put that. */
+/** The command that installs the development nodes beside this package. */
 function howToInstall(): string {
   const here = import.meta.dirname;
   const devnet = `${DEVNET}@${manifest.version}`;

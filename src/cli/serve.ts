@@ -1,5 +1,5 @@
-// `headgate serve`: starts a gateway, in one process or in several, and runs it until a signal, or the end of the
-// process that started this one, says otherwise.
+// `headgate serve`: starts a gateway, in one process or in several, and runs it until a signal comes or the parent process
+// ends.
 import { closeSync, openSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -30,24 +30,24 @@ import {
 import { SdNotify } from "./sd-notify.ts";
 
 export type ServeOptions = {
-  /** Left out: development nodes of our own. */
+  /** Left out: development nodes. */
   readonly configPath: string | undefined;
   /** Overrides the configured port. */
   readonly port: number | undefined;
-  /** Over development nodes, whatever files there are. */
+  /** Serves development nodes, even if there is a file. */
   readonly isOverDevnet: boolean;
-  /** The nodes that are served without a configuration; then no file is read. */
+  /** Nodes that are served without a configuration; then no file is read. */
   readonly urls: readonly string[];
 };
 
-/** How often the process looks whether npm is still there, in milliseconds. */
+/** How often the process looks whether npm still runs, in milliseconds. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Resolves once the gateway listens; what happens then is up to signals. SIGTERM and SIGINT drain, and end at
- * once when they come again. SIGHUP: the configuration is read again.
+ * Resolves once the gateway listens. After that signals decide: SIGTERM and SIGINT drain the gateway, and a second one ends
+ * it at once; SIGHUP reads the configuration again.
  *
- * @throws CommandFailure for whatever a person can put right.
+ * @throws CommandFailure for an error that a person can put right.
  */
 export async function serve(options: ServeOptions, environment: Environment): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
@@ -65,16 +65,16 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     },
   });
   const signalled = (signal: string): void => {
-    // A process that is about to be replaced ends as it was going to, and is not started again.
+    // A process that is about to be replaced goes on ending, and is not started again.
     if (!replacing.callOff()) ending.signalled(signal);
     systemd.stops();
   };
   process.on("SIGTERM", signalled);
   process.on("SIGINT", signalled);
   process.on("SIGHUP", () => {
-    // Nobody would end what nobody sees any more.
+    // Without its terminal, nobody could end the gateway.
     if (isOnTerminal && isTerminalGone()) ending.begin("the terminal was closed");
-    // A gateway that is being started has read its configuration a moment ago.
+    // A gateway that still starts has just read its configuration.
     else if (!ending.hasBegun && gateway) systemd.reloads(gateway.reloadFile());
   });
   if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
@@ -84,7 +84,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   systemd.serves(gateway.isAlive);
 }
 
-/** npm passes on SIGTERM and SIGINT, but not what ends it otherwise: left behind, we would hold the ports. */
+/** npm passes on SIGTERM and SIGINT only. If npm ends otherwise, the gateway must not go on holding its ports. */
 function endWithParent(ending: ProcessEnding): void {
   const parent = process.ppid;
   const look = (): void => {
@@ -118,7 +118,7 @@ async function startServing(
   }
   const found = isOverDevnet ? undefined : findConfig(configPath, environment);
   if (found === undefined) {
-    const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
+    const { serveDevnet } = await import("./serve-devnet.ts"); // loaded only here: it takes memory
     return serveDevnet({
       log,
       leftPath: leftConfigPath(environment, "devnet"),
@@ -164,7 +164,7 @@ function withCertificates(parsed: ParsedConfig): ParsedConfig {
   return mistakes.length > 0 ? { kind: "mistakes", mistakes } : parsed;
 }
 
-/** How many processes answer; 1: one that does everything. */
+/** How many processes answer callers; 1: one process does everything. */
 async function serverCount(processes: Config["processes"], log: Logger): Promise<number> {
   const wanted = processes === "auto" ? availableParallelism() : processes;
   if (wanted === 1 || (await canSharePorts())) return wanted;
@@ -172,7 +172,7 @@ async function serverCount(processes: Config["processes"], log: Logger): Promise
   return 1;
 }
 
-/** @param port Overrides the configured one; the administration's is the next. */
+/** @param port Overrides the configured port; the admin port is the next one. */
 const withPort = (config: Config, port: number | undefined): Config =>
   port === undefined
     ? config
@@ -186,8 +186,8 @@ const withPort = (config: Config, port: number | undefined): Config =>
       };
 
 /**
- * @param parts.servers How many processes answer; 1: one that does everything.
- * @throws CommandFailure for whatever a person can put right.
+ * @param parts.servers How many processes answer callers; 1: one process does everything.
+ * @throws CommandFailure for an error that a person can put right.
  */
 async function start(
   config: Config,
@@ -196,7 +196,7 @@ async function start(
   const parts = { clock: systemClock, log, source };
   try {
     if (servers === 1) return await startGateway(config, parts);
-    const { startSupervisor } = await import("../processes/supervisor.ts"); // only then: it takes memory
+    const { startSupervisor } = await import("../processes/supervisor.ts"); // loaded only here: it takes memory
     return await startSupervisor(config, { servers, program: PROGRAM }, parts);
   } catch (cause) {
     const why = whyNotStarted(cause, config);
@@ -204,10 +204,10 @@ async function start(
   }
 }
 
-/** What each of several processes begins with. */
+/** The program of each process, where there are several. */
 const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");
 
-/** In a person's words; undefined for a bug. */
+/** Why the gateway did not start, in words for a person; undefined for a bug. */
 function whyNotStarted(error: unknown, { data, listen, admin }: Config): string | undefined {
   if (error instanceof ChildFailed) return error.message;
   const { code = "", port, syscall, hostname } = error as ListenError;

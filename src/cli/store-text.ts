@@ -1,5 +1,4 @@
-// What `headgate store` prints: its help, which the help of the whole program needs without opening a store, and what
-// one network's store holds. Pure.
+// The text that `headgate store` prints. The help of the program needs its help without opening a store. Pure.
 
 import type { BlockTables } from "../chain/block-tables.ts";
 import type { KeptSegment } from "../chain/kept-segments.ts";
@@ -15,11 +14,11 @@ type StoreView = {
   readonly tail: number | undefined;
   /** From tail to head. */
   readonly blocks: number;
-  /** On disk, of all that is stored. */
+  /** The size of the store on disk. */
   readonly bytes: number;
-  /** How many of the blocks are proven so far. */
+  /** How many blocks are proven, by how far. */
   readonly proofs: Readonly<Record<ProofLevel, number>>;
-  /** Logs of old blocks as upstreams told them; those of an earlier version have no name. */
+  /** Logs of older blocks as upstreams told them. Those that an earlier version stored have no upstream. */
   readonly segments: readonly KeptBy[];
 };
 

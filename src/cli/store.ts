@@ -1,6 +1,5 @@
-// `headgate store …`: what the stores of the configured networks hold, and the forgetting of what nodes
-// told of old blocks. A gateway may be running meanwhile: LMDB lets one process write at a time, and
-// nothing that the gateway remembers speaks of what is forgotten here.
+// `headgate store …`: shows what the stores of the configured networks hold, and forgets what nodes told of old blocks. It
+// works while a gateway runs: LMDB lets one process write at a time, and the gateway keeps no copy of what is forgotten.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -83,7 +82,7 @@ function chosenBy({ upstream, blocks, all }: Values): Forgotten {
   return { within: { from: Number(from), to: Number(to) } };
 }
 
-/** LMDB ends the process where a page is missing: the file is looked at before. */
+/** LMDB crashes the process where a page of the file is missing, so the file is checked first. */
 function open<Store>(path: string, opened: () => Store): Store {
   try {
     const check = checkEnvironment(path, { mayGoOn: () => true });

@@ -1,4 +1,4 @@
-// What `headgate top` shows, as lines of text. Pure.
+// The lines that `headgate top` shows. Pure.
 import { stripVTControlCharacters, styleText } from "node:util";
 import type { LiveStatus } from "../admin/schemas.ts";
 import { table } from "./table.ts";
@@ -9,15 +9,15 @@ export const TOP_HELP = `  headgate top [--url http://127.0.0.1:8546] [--config 
 type Network = LiveStatus["networks"][number];
 
 export type TopOptions = {
-  /** Where it is from. */
+  /** The gateway's admin URL. */
   readonly url: string;
-  /** In characters; what is longer is cut. */
+  /** In characters; a longer line is cut. */
   readonly columns: number;
   readonly rows: number;
   readonly isColoured: boolean;
 };
 
-/** @param status undefined: the gateway cannot tell it, and `problem` says why. */
+/** @param status undefined: the gateway cannot tell its status, and `problem` says why. */
 export function topLines(
   status: LiveStatus | undefined,
   problem: string | undefined,
@@ -37,7 +37,7 @@ export function topLines(
 
 type Line = { readonly text: string; readonly isIll?: boolean };
 
-/** What nodes write must not steer the terminal. */
+/** The text without control characters, with which a node's text could steer the terminal. */
 const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced
   stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
@@ -95,7 +95,7 @@ function nodeLines({ networks }: LiveStatus): readonly Line[] {
   return [{ text: "" }, { text: header }, ...shown];
 }
 
-/** Slow and failed ones, the newest first. */
+/** The slow and failed calls, newest first. */
 function callLines({ calls }: LiveStatus): readonly Line[] {
   if (calls.length === 0) return [];
   const rows = calls.map(({ at, network, key, method, outcome, code, ms, asked }) => [

@@ -1,4 +1,4 @@
-// `headgate top`: how a running gateway and its nodes do, refreshed each second, from its administration's events.
+// `headgate top`: how a running gateway and its nodes do, each second, from the events of the admin API.
 import { once as eventOf } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { get as getOverTls } from "node:https";
@@ -84,11 +84,11 @@ async function showOnce(admin: Admin): Promise<void> {
     process.stdout.write(`${line}\n`);
 }
 
-/** Rates are between events. */
+/** The first events have no rates yet. */
 const ENOUGH = 3;
 const UNKNOWN = "the gateway cannot tell how its networks do: its log says why";
 
-/** @param onStatus Called with each event; undefined: the gateway cannot tell. @throws When the stream ends. */
+/** @param onStatus Called with each event; undefined: the gateway cannot tell its status. @throws When the stream ends. */
 async function follow(
   { url, token }: Admin,
   signal: AbortSignal,
@@ -117,16 +117,16 @@ async function refusalIn(response: IncomingMessage): Promise<string> {
   return `${response.statusCode}: ${typeof detail === "string" ? detail : "no administration of a gateway answers there"}`;
 }
 
-/** Where several addresses were tried, what the first one said. */
+/** The message of an error; where several addresses were tried, that of the first. */
 function whyOf(error: unknown): string {
   const { message, errors } = error as AggregateError;
   return message || whyOf(errors[0]);
 }
 
-/** Slow and failed ones that are shown. */
+/** How many slow and failed calls are shown. */
 const CALLS = 20;
 
-/** The terminal's other page, which leaves the first one as it was. */
+/** Uses the terminal's alternate screen, which leaves the first one as it was. */
 class Screen {
   #status: LiveStatus | undefined;
   #problem: string | undefined;
@@ -161,7 +161,7 @@ class Screen {
     const { columns, rows } = process.stdout;
     const lines = topLines(this.#status, this.#problem, {
       url: this.#url,
-      // Some terminals say 0.
+      // some terminals report 0
       columns: columns || 80,
       rows: rows || 24,
       isColoured: process.stdout.hasColors(),

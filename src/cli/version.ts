@@ -1,16 +1,16 @@
-// `headgate --version`: which code this is, and what runs it.
+// `headgate --version`: the commit of the code, and the version of Node.js that runs it.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 
-/** The package's folder, or the repository. */
+/** The folder of the package, or of the repository. */
 const ROOT = join(import.meta.dirname, "../..");
 
 export const versionLine = (): string =>
   `headgate ${manifest.version} (commit ${commit()}, Node.js ${process.versions.node})`;
 
-/** And a + where anything was changed since. Of the repository what git says; of the package what was written when it was packed. */
+/** The commit, with a + where files were changed since: asked of git in a repository, written into the package when it is packed. */
 export function commit(): string {
   const packed = join(ROOT, "dist/commit");
   try {

@@ -1,5 +1,5 @@
-// What a changed configuration changes: one line for each setting, with old and new values where these
-// are no secrets, and whether it can be applied while the gateway runs. Pure.
+// The changes between two configurations: one line for each setting, with old and new values unless these may be secrets,
+// and whether the change can be applied while the gateway runs. Pure.
 import { isoText } from "../lib/calendar.ts";
 import type { Config } from "./schema.ts";
 import { type Path, pathText, withoutHeader } from "./setting-names.ts";
@@ -7,13 +7,13 @@ import { isMapping } from "./units.ts";
 
 type ConfigChange = {
   readonly path: Path;
-  /** `limits.batch: 100 → 200`; secrets are left out. */
+  /** Such as `limits.batch: 100 → 200`; without secrets. */
   readonly line: string;
 };
 
 export type Comparison = {
   readonly changes: readonly ConfigChange[];
-  /** One line for each change that cannot be applied while the gateway runs. */
+  /** One line for each change that needs a restart. */
   readonly needRestart: readonly string[];
 };
 
@@ -39,13 +39,13 @@ function isAppliedLive(path: Path, before: Config, after: Config): boolean {
     return [1, 2, path.length].some((length) => LIVE.has(path.slice(0, length).join(".")));
   if (setting === undefined) return true;
   if (setting !== "chainId" && setting !== "family") return true;
-  // The stored blocks of one chain are of no use for another, and calls still read them.
+  // The stored blocks of one chain are useless for another, and calls still read them.
   const follows = ({ networks }: Config): boolean =>
     (networks[String(name)]?.window.blocks ?? 0) > 0;
   return !(follows(before) && follows(after));
 }
 
-/** Mappings whose order counts: the first pattern that fits is taken. */
+/** Mappings whose order matters: the first pattern that fits decides. */
 const ORDERED = new Set(["agreement", "costs"]);
 
 function differences(path: Path, before: unknown, after: unknown): readonly ConfigChange[] {
@@ -63,7 +63,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   const found = names.flatMap((name) => {
     const [one, other] = [before[name], after[name]];
     const at = [...path, name];
-    // A network, a rule or a header that is new or gone is one change.
+    // A network, a rule or a header that was added or removed is one change.
     if (one === undefined && isMapping(other)) return [change(at, "added")];
     if (other === undefined && isMapping(one)) return [change(at, "removed")];
     return differences(at, one, other);
@@ -73,7 +73,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   return found.length === 0 && isReordered ? [change(path, "another order")] : found;
 }
 
-/** In the file these are among the networks. */
+/** In the file these networks are among the others. */
 const UNIDENTIFIED = "networks of which nobody knows yet which chain they are: changed";
 
 const change = (path: Path, what: string): ConfigChange => ({
@@ -85,10 +85,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 
 type Named = { readonly name: string };
 
-/**
- * Entries with names (keys, upstreams) are compared by name, wherever they are in the list; a change names their
- * present index.
- */
+/** Compares keys and upstreams by name, wherever they are in the list. A change names their present index. */
 function listChanges(
   path: Path,
   before: readonly Named[],
@@ -110,7 +107,7 @@ function listChanges(
   return found.length > 0 || isSameOrder ? found : [change(path, "another order")];
 }
 
-/** Pairs by name; of the others, by index: an upstream is named after its URL, which may have changed. */
+/** Pairs entries by name, and the rest by index: an upstream may be named after its URL, which may have changed. */
 function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Named, Named> {
   const byName = new Map(before.map((entry) => [entry.name, entry]));
   const names = new Set(after.map(({ name }) => name));
@@ -127,7 +124,7 @@ function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Name
 const areNamed = (list: readonly unknown[]): list is readonly Named[] =>
   list.every((entry) => typeof entry === "object" && entry !== null && "name" in entry);
 
-/** Settings whose texts are shown. All others may be secrets: of those only the fact that they changed is told. */
+/** Settings whose texts are shown. All others may be secrets: only the fact that they changed is shown. */
 const SHOWN = new Set(
   "level certificate role family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
     " ",
@@ -136,7 +133,7 @@ const SHOWN = new Set(
 /** Whether the text of a setting with this name may be shown. */
 export const isShownText = (setting: string): boolean => SHOWN.has(setting);
 
-/** Settings that have another name in the code than in the file. */
+/** Settings that have one name in the code and another in the file. */
 const WRITTEN: Readonly<Record<string, string>> = {
   computeUnitsPerSecond: "computeUnits",
   burstComputeUnits: "burst",
@@ -149,13 +146,13 @@ const WRITTEN: Readonly<Record<string, string>> = {
   isPrivate: "private",
 };
 
-/** A path as the file has it. */
+/** The path as it is written in the file. */
 const writtenPath = (path: Path): string => pathText(withoutHeader(path).map(writtenName));
 
 const writtenName = (part: PropertyKey): PropertyKey =>
   typeof part === "string" ? (WRITTEN[part] ?? part.replace(/(?<=[a-z])Ms$/, "")) : part;
 
-/** `100 → 200`, or `changed` where the value may be a secret. */
+/** Such as `100 → 200`; `changed` where the value may be a secret. */
 function shownChange(path: Path, before: unknown, after: unknown): string {
   const [from, to] = [shown(path, before), shown(path, after)];
   return from === undefined || to === undefined ? "changed" : `${from} → ${to}`;
@@ -168,7 +165,7 @@ function shown(path: Path, value: unknown): string | undefined {
   const name = String(path.at(-1));
   if (typeof value === "number")
     return name.endsWith("AtMs") ? isoText(value) : shownNumber(name, value);
-  // Only the last name decides, since networks may have any name.
+  // Only the last name decides: networks may have any name.
   if (!SHOWN.has(name) || path.at(-2) === "headers") return undefined;
   if (typeof value === "string") return value;
   const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");

@@ -1,5 +1,5 @@
-// Settings that contradict each other: a name is given twice, or something is named that does not exist. Reads
-// whatever can be read of a configuration, so that other mistakes do not hide these.
+// Finds settings that contradict each other: a name is given twice, or a setting names what does not exist. It reads as much
+// of a configuration as can be read, so that other mistakes do not hide these.
 import { z } from "zod";
 import { whyItOpensNothing } from "../namespaces/known-methods.ts";
 import { hashOf } from "./key-settings.ts";
@@ -8,7 +8,6 @@ import { didYouMean, type Path, pathText } from "./setting-names.ts";
 
 type Contradiction = { path: (string | number)[]; message: string };
 
-/** Everything in which the settings contradict each other. */
 export function contradictionsIn(config: unknown): readonly Contradiction[] {
   const { keys, networks, admin } = readable.parse(config);
   const all = Object.entries(networks);
@@ -77,7 +76,7 @@ const readable = z
   })
   .catch({ keys: [], networks: {}, admin: NO_ADMIN });
 
-/** A stranger who reaches the administration can make keys. */
+/** Anyone who reaches the admin API could make keys. */
 const tokenNeeded = ({ listen, token, tokens }: z.output<typeof readableAdmin>): Contradiction[] =>
   token !== undefined || tokens.length > 0 || listen.host === undefined || isLoopback(listen.host)
     ? []
@@ -90,7 +89,7 @@ const tokenNeeded = ({ listen, token, tokens }: z.output<typeof readableAdmin>):
 
 type Named = { path: (string | number)[]; value: string | undefined };
 
-/** All but the first of those that are alike. */
+/** All of those with the same name, but the first. */
 function repeats(all: readonly Named[]): Contradiction[] {
   const firstByValue = new Map<string, Path>();
   const found: Contradiction[] = [];
@@ -106,14 +105,14 @@ function repeats(all: readonly Named[]): Contradiction[] {
 const hashOfText = (value: unknown): string | undefined =>
   typeof value === "string" ? hashOf(value) : undefined;
 
-/** A key text and the hash of the same key are one key. */
+/** A key's text and its hash are the same key. */
 function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
   return entry.key === undefined
     ? { path: ["keys", at, "hash"], value: entry.hash?.toLowerCase() }
     : { path: ["keys", at, "key"], value: hashOf(entry.key) };
 }
 
-/** @param named The methods that networks open, by patterns and full names. */
+/** @param named The methods that the networks open, by pattern or name. */
 const uselessMethods = (
   entries: readonly (string | undefined)[],
   at: number,

@@ -1,5 +1,5 @@
-// Settings from the environment alone: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
-// `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` the upstreams of eth-mainnet. They count more than the file.
+// Settings from the environment: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
+// `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` has the upstreams of eth-mainnet. They override the file.
 import { parseDocument } from "yaml";
 import { type JsonSchema, schemaAt } from "./schema.ts";
 import type { Environment, Path } from "./setting-names.ts";
@@ -10,21 +10,21 @@ export type EnvironmentSetting = { readonly variable: string; readonly path: Pat
 const PREFIX = "HEADGATE_";
 const UPSTREAMS = "HEADGATE_UPSTREAMS_";
 
-/** Whether the environment names a network, so that it can be all there is. */
+/** Whether the environment names a network, so that no file is needed. */
 export const namesNetworks = (environment: Environment): boolean =>
   Object.entries(environment).some(
     ([name, value]) =>
       value !== undefined && (name.startsWith(UPSTREAMS) || /^HEADGATE_NETWORKS(__|$)/.test(name)),
   );
 
-/** The configuration with what the environment sets, and which settings those are. Names that begin no setting are others'. */
+/** The configuration with the settings of the environment, and the paths of these. Other variables are ignored. */
 export function withEnvironment(
   config: unknown,
   environment: Environment,
 ): { value: unknown; settings: readonly EnvironmentSetting[] } {
   const settings: EnvironmentSetting[] = [];
   let value = config;
-  // In the order of names: HEADGATE_NETWORKS comes before what is set of one network.
+  // In the order of their names: HEADGATE_NETWORKS comes before the settings of one network.
   for (const [variable, text] of Object.entries(environment).sort()) {
     const path = text === undefined ? undefined : pathOf(variable);
     if (path === undefined || text === undefined) continue;
@@ -34,7 +34,7 @@ export function withEnvironment(
   return { value, settings };
 }
 
-/** undefined where it begins no setting. */
+/** The setting of a variable; undefined for any other variable. */
 function pathOf(variable: string): Path | undefined {
   if (!variable.startsWith(PREFIX)) return undefined;
   if (variable.startsWith(UPSTREAMS))
@@ -56,14 +56,14 @@ function pathOf(variable: string): Path | undefined {
 
 const networkName = (word: string): string => word.toLowerCase().replaceAll("_", "-");
 
-/** As it would stand in the file; a text stays one, and a list of texts needs only commas. */
+/** The value as it would be in the file: text stays text, and a list of texts needs only commas. */
 function settingOf(text: string, path: Path): unknown {
   const schema = schemaAt(path) ?? {};
   if (isListOfTexts(schema, path) && !/^\s*\[/.test(text))
     return text.split(",").flatMap((each) => each.trim() || []);
   if (schema.type === "string") return text;
   const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
-  // What is no YAML stays a text, of which the schema says what it should be.
+  // What is no YAML stays a text, and the schema says what was expected.
   return document.errors.length > 0 ? text : document.toJS({ maxAliasCount: 0 });
 }
 
@@ -72,7 +72,7 @@ const isListOfTexts = ({ type, items }: JsonSchema, path: Path): boolean =>
   path.at(-1) === "upstreams" ||
   (type === "array" && isMapping(items) && items["type"] !== "object");
 
-/** A copy in which the value stands at the path. */
+/** A copy with the value at the path. */
 function put(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
   if (step === undefined) return value;
   if (typeof step === "number") {
@@ -84,7 +84,7 @@ function put(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
   return { ...mapping, [step]: put(mapping[String(step)], rest, value) };
 }
 
-/** A list of names, as networks may be given, is a mapping of them. */
+/** Networks may be given as a list of names, which becomes a mapping. */
 function mappingOf(config: unknown): Record<string, unknown> {
   if (isMapping(config)) return config;
   const areNames = Array.isArray(config) && config.every((name) => typeof name === "string");

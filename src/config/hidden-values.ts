@@ -1,5 +1,5 @@
-// A configuration file as operators are shown it, and back: what may be a secret is hidden, in place, and stands for
-// itself where the text is sent again. Comments are hidden too: people write into them what they try out.
+// Shows a configuration file to operators without secrets, and takes it back. What may be a secret is hidden behind a mark,
+// which stands for the secret when the text is sent again. Comments are hidden too: people write values into them.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { isMap, isScalar, isSeq, Lexer, type Node, type Scalar } from "yaml";
 import { isShownText } from "./compare-configs.ts";
@@ -11,18 +11,18 @@ import { type Path, pathText } from "./setting-names.ts";
 type Mistaken = { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
 export type ShownFile = { readonly kind: "text"; readonly text: string } | Mistaken;
 
-/** What nobody writes by hand: it is the mark of what is hidden. */
+/** The mark of a hidden value, which nobody writes by hand. */
 const MARKS = /‹hidden \d+›/g;
 const COMMENT_MARKS = /# ‹hidden \d+›/g;
 
-/** To resolve one, the parser looks through the whole file. */
+/** The parser looks through the whole file for each alias. */
 const MOST_ALIASES = 100;
-/** It compares each name with all others of its mapping. */
+/** The parser compares each name with all others of its mapping. */
 const MOST_VALUES = 10_000;
-/** Of `${…}`: one that is not closed is looked for to the end. */
+/** A `${` without its end is searched for up to the end of the text. */
 const MOST_VARIABLES = 1_000;
 
-/** undefined: the text is read in a time in which callers can wait. */
+/** undefined: the text is read before callers notice. */
 function whyTooMuchWork(text: string): string | undefined {
   let aliases = 0;
   let values = 0;
@@ -38,15 +38,15 @@ function whyTooMuchWork(text: string): string | undefined {
     : undefined;
 }
 
-/** The file's text without secrets; mistakes where it is not known what in it is one. */
+/** The file's text without secrets; mistakes where it cannot be told which values are secrets. */
 export function withHidden(file: string): ShownFile {
   const found = hiddenIn(file);
   return found.kind === "mistakes" ? found : { kind: "text", text: replaced(file, found.hidden) };
 }
 
 /**
- * The text with what is hidden put back from the file: each where its setting is still called so, and what is visible of
- * the value is as it was. So nothing hidden can be moved to where it would be seen.
+ * Puts the hidden values of the file back into an edited text, each where its setting has the same name and the visible
+ * part of the value is unchanged. So no hidden value can be moved to where it would be shown.
  */
 export function withRevealed(edited: string, file: string): ShownFile {
   const tooMuch = whyTooMuchWork(edited);
@@ -98,7 +98,7 @@ function replaced(text: string, changes: readonly Change[]): string {
   return made + text.slice(at);
 }
 
-/** @param value What is shown, as a value. */
+/** @param value The visible value. */
 type Hidden = Change & { readonly setting: string; readonly value: string };
 
 function hiddenIn(
@@ -118,7 +118,7 @@ function hiddenIn(
   return { kind: "hidden", hidden };
 }
 
-/** To YAML a value that begins with & is a name for what follows, if it is not in quotes. */
+/** YAML reads an unquoted value that begins with & as an anchor. */
 function hasUnusedAnchor(file: string): boolean {
   const lexemes = new Set(new Lexer().lex(file));
   return [...lexemes].some((each) => each.startsWith("&") && !lexemes.has(`*${each.slice(1)}`));
@@ -127,21 +127,21 @@ function hasUnusedAnchor(file: string): boolean {
 const UNUSED_ANCHOR =
   "the file: nothing refers to an anchor (&…) in it, which may be a secret without quotes";
 
-/** In the place of a setting's name. */
+/** Stands in place of a setting's name. */
 const COMMENT = "# ";
-/** The same, of a name or a value that no setting has there: a slip may have made it of a secret. */
+/** Stands for a name or value that no setting has at its place: it may be a secret that slipped there. */
 const OUT_OF_PLACE = "";
 
 const settingOf = (path: Path): string =>
   isInPlace(path) ? String(path.findLast((step) => typeof step === "string") ?? "") : OUT_OF_PLACE;
 
-/** A value of the file, or a name of what may be none; or a comment, with the lines of comment that follow it. */
+/** A value of the file, a name that may be no setting's, or a comment with the comment lines after it. */
 type Part = {
   readonly path: Path;
   readonly setting: string;
   readonly from: number;
   readonly to: number;
-  /** undefined: a comment. */
+  /** undefined for a comment. */
   readonly scalar: Scalar | undefined;
 };
 
@@ -179,7 +179,7 @@ function isNameShown(path: Path, name: string): boolean {
   return Object.hasOwn(properties ?? {}, name) || isShownName(path, name);
 }
 
-/** Whether a text or a number can stand there; in their short forms a network and an upstream are one, too. */
+/** Whether a text or a number may be at this path; short forms of networks and upstreams are texts too. */
 function isInPlace(path: Path): boolean {
   const [first, second] = path;
   const schema = schemaAt(path);
@@ -189,7 +189,7 @@ function isInPlace(path: Path): boolean {
   return isLeaf || path.at(-2) === "upstreams";
 }
 
-/** What says of the next lexeme what it is, and is not in the text. */
+/** Tokens of the lexer that announce the next one, and are not in the text. */
 const CONTROL = new Set(["\u0002", "\u0018", "\u001f"]);
 const SCALAR_FOLLOWS = "\u001f";
 
@@ -211,10 +211,10 @@ function* commentsOf(text: string): Generator<Part> {
   if (open) yield { path: [], setting: COMMENT, ...open, scalar: undefined };
 }
 
-/** Of these nothing is shown, whatever it looks like. */
+/** Settings of which nothing is shown, whatever their value looks like. */
 const SECRET = new Set(["key", "hash", "token", "keySecret", "state"]);
 const SECRET_WITHIN = ["headers", "attributes"];
-/** Texts of the file that are shown beside those that a reload shows. */
+/** Settings whose texts are shown, in addition to those that a reload shows. */
 const SAFE = new Set(["groups", "processes", "profile", "algorithms", "protocol", "service"]);
 
 /** Numbers, durations, sizes and times are no secrets. */
@@ -223,12 +223,12 @@ const QUANTITY =
 const DEFAULTED = /^\$\{[A-Za-z_]\w*:-([^}]*)\}$/;
 const VARIABLES = /^\/*(\$\{[A-Za-z_]\w*\}\/*)*$/;
 const SCHEME = /^[a-z][a-z0-9+-]*:\/\//i;
-/** With the host of a node, behind which begins what providers take for a key. */
+/** The beginning of a URL up to the host. What follows may be a provider's key. */
 const PLACE = /^(?:https?|wss?):\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?=$|[/?#])/i;
-/** Some providers take a name of the host for a key. */
+/** Some providers put a key into the host. */
 const KEY_IN_HOST = /(?=[a-z]*\d)[a-z0-9]{12}|[a-z]{16}/i;
 
-/** What is shown of a value before its mark; undefined: all of it, without a mark. */
+/** The visible part of a value, before its mark; undefined: all of it is visible, without a mark. */
 function visibleOf(path: Path, value: unknown, setting: string): string | undefined {
   const text = String(value);
   if (value === null || typeof value === "boolean" || VARIABLES.test(text)) return undefined;

@@ -1,5 +1,5 @@
-// One API key: what it may be used for, from where and how much; the same terms for keys of the file and for keys
-// made at runtime. The text of a key does not get past the parse.
+// The settings of one API key: what it may be used for, from where and how much. Keys of the file and keys made at runtime
+// have the same. The text of a key is not in the parsed settings.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { isoText, readTime } from "../lib/calendar.ts";
@@ -73,7 +73,7 @@ const limits = z.strictObject({
     .describe("How often one call may ask nodes; left out: what the network says."),
 });
 
-/** Of a key, or of an operator's token. */
+/** The name of a key, or of an operator's token. */
 export const ownerName = textOf(
   /^[a-z0-9._-]{1,64}$/,
   "1 to 64 characters of a-z, 0-9, '.', '_' and '-'",
@@ -168,29 +168,29 @@ export const apiKey = configured
     ...(hash === undefined ? {} : { hash }),
   }));
 
-/** With its hash only, whichever was written. */
+/** The key with its hash, whether its text or its hash was written. */
 export const hashedKey = ({ key, hash, ...settings }: z.output<typeof apiKey>) => ({
   ...settings,
   hash: hash ?? hashOf(key ?? ""),
 });
 
-/** Changed or lost, no key that was made at runtime is known any more. */
+/** When it changes or is lost, no key that was made at runtime is known any more. */
 export const keySecret = textOf(/^.{16,}$/, "16 characters or more").describe(
   "What the hashes of keys made at runtime are made with, the same at all gateways over one state; left out: a random one that is kept in the state.",
 );
 
-/** A key as it is asked for at runtime: the gateway makes its text. */
+/** The settings of a key that is made at runtime: the gateway makes its text. */
 export const keyRequest = terms
   .superRefine(checkProfile, besideOtherMistakes)
   .transform(settingsOf);
 
 /** What a person writes about a key. */
 export type KeyRequest = z.input<typeof keyRequest>;
-/** What is known of a key, complete but for what has no limit. */
+/** All settings of a key. A limit that is left out is none. */
 export type KeySettings = DeepReadonly<z.output<typeof keyRequest>>;
 export type ConfiguredKey = DeepReadonly<ReturnType<typeof hashedKey>>;
 
-/** As a person would write it: the inverse of the parse. */
+/** The settings as a person would write them: the inverse of the parse. */
 export function asWritten(settings: KeySettings): KeyRequest {
   const { expiresAtMs, rate, ...rest } = structuredClone(settings) as z.output<typeof keyRequest>;
   return {

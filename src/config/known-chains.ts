@@ -1,22 +1,22 @@
-// Well-known chains by name and by chain id, so that a network called `base` needs neither `family` nor `chainId`.
-// known-chains.json is generated (scripts/known-chains.ts).
+// Well-known chains by name and chain id, so that a network called `base` needs neither `family` nor `chainId`.
+// scripts/known-chains.ts generates known-chains.json.
 import type { Family } from "../namespaces/known-method.ts";
 import rows from "./known-chains.json" with { type: "json" };
 
-/** Which chain a network is: told by the file, known by the network's name, or found out from nodes. */
+/** Which chain a network is: as the file says, as its name tells, or as its nodes say. */
 export type ChainFacts = { readonly family: Family; readonly chainId: number };
 
 export type KnownChain = ChainFacts & {
-  /** The name of its network where nobody gives another. */
+  /** The name of a network of this chain, where nobody chooses one. */
   readonly name: string;
-  /** Mean, in milliseconds; undefined where the list has none. */
+  /** The mean time between blocks in milliseconds; undefined where the list has none. */
   readonly blockMs: number | undefined;
   readonly isTestnet: boolean;
-  /** So many blocks below the head one is final, whatever nodes say; undefined: they are believed, or nobody knows. */
+  /** A block is final so many blocks below the head; undefined: what nodes say counts, or nothing is known. */
   readonly finalAfter: number | undefined;
 };
 
-/** Of the epoch networks; all other chains of the list are block networks. */
+/** The epoch networks of the list; all others are block networks. */
 const EPOCH_NETWORKS = new Set(["cfx-mainnet", "cfx-testnet"]);
 
 const byName = new Map<string, KnownChain>();
@@ -38,12 +38,12 @@ for (const [name, chainId, blockMs, isTestnet, finalAfter, ...others] of rows as
   for (const each of [name, ...others]) byName.set(each, chain);
 }
 
-/** The chain that a network of this name is taken to be: `base`, `base-mainnet`, `eth-sepolia`. */
+/** The chain that a network of this name is expected to be: `base`, `base-mainnet`, `eth-sepolia`. */
 export const chainNamed = (name: string): KnownChain | undefined =>
   byName.get(name) ?? byName.get(name.replace(/-mainnet$/, ""));
 
 export const chainOf = ({ family, chainId }: ChainFacts): KnownChain | undefined =>
   byChain.get(`${family} ${chainId}`);
 
-/** Of a chain id alone. Conflux's own test network has the id 1, which means Ethereum. */
+/** The family of a chain id. Conflux's test network has the id 1, which counts as Ethereum's. */
 export const familyOfChain = (chainId: number): Family => (chainId === 1029 ? "conflux" : "evm");

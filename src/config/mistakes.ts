@@ -1,5 +1,4 @@
-// Says in one line what is wrong with a setting, where, and what was expected; and never shows what
-// may be a secret.
+// Describes a mistake in one line: the setting, and what was expected. It never shows what may be a secret.
 import type { z } from "zod";
 import { knownSettings } from "./schema.ts";
 import { didYouMean, type Path, pathText, withoutHeader } from "./setting-names.ts";
@@ -9,7 +8,7 @@ export type Mistake = { path: Path; message: string };
 
 export const mistakeLine = ({ path, message }: Mistake): string => `${pathText(path)}: ${message}`;
 
-/** The mistakes that the schema found in `config`. */
+/** The mistakes that the schema finds in `config`. */
 export const mistakesOf = (
   issues: readonly z.core.$ZodIssue[],
   config: unknown,
@@ -26,7 +25,7 @@ export const mistakesOf = (
     return [{ path: withoutHeader(path), message: `${message}, got ${got}` }];
   });
 
-/** What the schema says where no setting has words of its own. */
+/** The description where the schema has none of its own. */
 export const plainWords = (issue: z.core.$ZodRawIssue): string =>
   issue.code === "invalid_type"
     ? `expected ${typeNames.get(issue.expected) ?? "a value"}`
@@ -47,11 +46,11 @@ function unknown(path: Path, name: string): Mistake {
   return { path, message: "unknown setting; is a colon, a space or a quote wrong?" };
 }
 
-/** Whether an unknown name is shown: only where no slip, a space too many or too few, makes a name of a secret. */
+/** Whether an unknown name may be shown: only where no slip, such as a wrong space, can turn a secret into a name. */
 export const isShownName = (path: Path, name: string): boolean =>
   didYouMean(name, knownSettings(path)) !== "" || (!mayBeSecret(path) && /^\w[\w-]*$/.test(name));
 
-/** Keys, tokens, and all about upstreams: a URL or a header may hold a key, and may stand in a wrong place. */
+/** Keys, tokens and upstreams: their URLs and headers may hold keys, and may be at a wrong place. */
 const mayBeSecret = (path: Path): boolean =>
   ["keys", "keySecret", "state"].includes(String(path[0])) ||
   (path[0] === "tracing" && ["endpoint", "headers"].includes(String(path[1]))) ||
@@ -70,7 +69,7 @@ function shown(value: unknown, message: string, isSecret: boolean): string {
   return !isSecret && isLeaf && isPlain ? `"${value}"` : "a text";
 }
 
-/** YAML tells numbers from texts by their quotes, which is easily overlooked. */
+/** YAML tells numbers from texts by their quotes, which people overlook. */
 function quotesHint(issue: z.core.$ZodIssue, value: unknown): string {
   const expected = issue.code === "invalid_type" ? issue.expected : undefined;
   if (issue.message.startsWith("expected a duration")) return ""; // a unit is missing, not quotes

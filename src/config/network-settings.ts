@@ -1,5 +1,5 @@
-// One network: its family, its upstreams, which methods are served and how much at once, and how calls are spread
-// over the upstreams.
+// The settings of one network: its family, its upstreams, the methods that are served, their limits, and how calls are
+// spread over the upstreams.
 import { z } from "zod";
 import { GROUPS, type MethodGroupName, whyItOpensNothing } from "../namespaces/known-methods.ts";
 import {
@@ -126,7 +126,7 @@ const rule = z
   })
   .refine(({ ask, agree }) => agree <= ask, { error: "cannot want more to agree than are asked" });
 
-/** By method or pattern; the first that fits. */
+/** By method or pattern; the first that fits decides. */
 const agreement = mappingOf(
   METHOD_OR_PATTERN,
   rule,
@@ -140,7 +140,7 @@ const host = textOf(
   "a host name without scheme, port and path",
 ).transform((text) => text.toLowerCase());
 
-/** What is written of a network. */
+/** A network as it is written in the file. */
 const written = z.strictObject({
   family: oneOf("evm", "conflux")
     .optional()
@@ -201,10 +201,10 @@ const written = z.strictObject({
     ),
 });
 
-/** The chain id of a network of which nobody knows yet which chain it is. */
+/** Stands for the chain id of a network whose chain is not known yet. */
 export const UNKNOWN_CHAIN = 0;
 
-/** What all networks can have in common. */
+/** The settings that `defaults` may set for all networks. */
 export const networkDefaults = written
   .omit({ family: true, chainId: true, hosts: true, upstreams: true })
   .partial();

@@ -1,6 +1,6 @@
 // From the text of a configuration file to the configuration, or to everything that is wrong with it. Variables of the
-// environment are put into its texts: `${VAR}`, `${VAR:-default}`, and `$$` for a dollar sign. Mistakes of the YAML are told in words
-// of our own: the parser's messages quote the file, which holds secrets.
+// environment are put into its texts: `${VAR}`, `${VAR:-default}`, and `$$` for a dollar sign. The gateway has its own words
+// for mistakes of the YAML: the parser's messages quote the file, which holds secrets.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 
 import {
@@ -29,9 +29,9 @@ export type ParsedConfig =
   | { kind: "mistakes"; mistakes: readonly string[] };
 
 /**
- * Reads a configuration. Every mistake is one line, in the order of the file, without secrets.
+ * Reads a configuration. Each mistake is one line, in the order of the file, without secrets.
  *
- * @param facts Which chains those networks are of which the file does not tell it.
+ * @param facts The chains of networks whose file does not name them.
  */
 export function parseConfig(
   text: string,
@@ -53,14 +53,14 @@ export function parseConfig(
     },
   );
   const parsed = configSchema.safeParse(value, { error: plainWords });
-  // What stands for a vendor that cannot be resolved is no URL to the schema: told once.
+  // A vendor that cannot be resolved leaves no valid URL behind: its mistake is told once.
   const first = [...unset, ...shortened];
   if (parsed.success && first.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
   const variableOf = (path: Path): string | undefined => {
     const { settings } = overlaid;
     const around = path.slice(0, -1);
-    // What the file has nothing of is missing since a variable says something beside it.
+    // A setting that the file does not have is missing because a variable set one beside it.
     const isOurs = locate(document, around).node !== undefined;
     const beside = isOurs ? undefined : settings.findLast((each) => isAtOrBelow(each.path, around));
     return (settings.findLast((each) => isAtOrBelow(path, each.path)) ?? beside)?.variable;
@@ -85,7 +85,7 @@ const isAtOrBelow = (path: Path, above: Path): boolean =>
 const fromVariable = (variable: string | undefined): string =>
   variable === undefined ? "" : ` (${variable})`;
 
-/** A setting of which something is told already is wrong in no other way. */
+/** Leaves out further mistakes of a setting that has one already. */
 function without(found: readonly Mistake[], unset: readonly Mistake[]): Mistake[] {
   const paths = new Set(unset.map(({ path }) => pathText(path)));
   return found.filter(({ path }) => !paths.has(pathText(path)));
@@ -94,7 +94,7 @@ function without(found: readonly Mistake[], unset: readonly Mistake[]): Mistake[
 const inFileOrder = (mistakes: readonly Mistake[], offsetOf: (path: Path) => number): string[] =>
   mistakes
     .map((mistake) => ({ mistake, offset: offsetOf(mistake.path) }))
-    // A missing setting has no position of its own: it comes after mistakes of the setting around it.
+    // A missing setting has no position, so it comes after the mistakes of the setting around it.
     .sort((a, b) => a.offset - b.offset || a.mistake.path.length - b.mistake.path.length)
     .map(({ mistake }) => mistakeLine(mistake));
 
@@ -104,7 +104,7 @@ type Substitution = {
   substituted: ReadonlySet<unknown>;
 };
 
-/** Replaces the variables in every value of the document, on its tree, so that no variable becomes structure. */
+/** Replaces the variables in the values of the parsed document, so that no variable becomes structure. */
 export function substitute(document: Document, environment: Environment): Substitution {
   const mistakes: { path: Path; message: string }[] = [];
   const substituted = new Set<unknown>();
@@ -114,14 +114,14 @@ export function substitute(document: Document, environment: Environment): Substi
     mistakes.push(...expansion.mistakes.map((message) => ({ path, message })));
     if (expansion.mistakes.length > 0) continue;
     const target: Scalar = scalar;
-    // As if it stood in the file: without quotes, 8545 is a number.
+    // As if it were written in the file: without quotes, 8545 is a number.
     target.value = isOneVariable(scalar) ? plainValue(expansion.text, document) : expansion.text;
     substituted.add(scalar);
   }
   return { mistakes, substituted };
 }
 
-/** The text with its variables replaced, and what stood in the way. Mistakes never quote the text. */
+/** The text with its variables replaced, and what went wrong. Mistakes never quote the text. */
 export function expand(
   text: string,
   environment: Environment,
@@ -148,7 +148,7 @@ const isOneVariable = (scalar: Scalar<string>): boolean =>
   scalar.tag === undefined &&
   /^\$\{[A-Za-z_]\w*(:-[^}]*)?\}$/.test(scalar.value);
 
-/** What YAML takes this text for when it stands alone and unquoted: a number, true, nothing, a text. */
+/** The value that YAML reads when the text is alone and unquoted: a number, true, null, a text. */
 function plainValue(text: string, document: Document): unknown {
   for (const tag of document.schema.tags) {
     if (tag.default !== true || tag.collection !== undefined || !tag.test?.test(text)) continue;
@@ -185,16 +185,16 @@ export function readYaml(text: string): ReadYaml {
     resolveKnownTags: false,
   });
   const faults: Fault[] = [...document.errors, ...document.warnings]
-    // After the first fault, what cannot stand where it stands is mostly its consequence.
+    // After the first fault, an unexpected token is mostly its consequence.
     .filter(({ code }, index) => index === 0 || code !== "UNEXPECTED_TOKEN")
     .map((error) => ({ offset: error.pos[0], message: wordsForError(error, text) }));
-  // A broken tree is not walked: one fault would be told again in other words.
+  // A broken tree is not searched: that would tell the same fault again.
   if (faults.length === 0) faults.push(...treeFaults(document));
   if (faults.length === 0) return { kind: "document", document };
   return { kind: "mistakes", mistakes: faultLines(faults, lines) };
 }
 
-/** The value of the whole tree; undefined when its aliases make it larger than anyone means. */
+/** The value of the whole tree; undefined when its aliases make it enormous. */
 export function toValue(document: Document): { value: unknown } | undefined {
   try {
     return { value: document.toJS({ maxAliasCount: 100 }) };
@@ -203,11 +203,11 @@ export function toValue(document: Document): { value: unknown } | undefined {
   }
 }
 
-/** Where the setting is written, or else what is around it; and its node, if there is one. */
+/** Where the setting is written, or else the setting around it, and the node of the tree. */
 export function locate(document: Document, path: Path): { offset: number; node: unknown } {
   let node: unknown = document.contents;
   let offset = 0;
-  let isElsewhere = false; // behind an alias, where the file has no place of its own for the path
+  let isElsewhere = false; // the path leads through an alias, so it has no place of its own in the file
   for (const step of path) {
     if (isAlias(node)) {
       isElsewhere = true;
@@ -236,7 +236,7 @@ function childOf(
 
 type Fault = { offset: number; message: string };
 
-/** What the parser lets pass, and we do not. */
+/** Faults that the parser accepts. */
 function treeFaults(document: Document): Fault[] {
   const faults: Fault[] = [];
   visit(document, {
@@ -245,7 +245,7 @@ function treeFaults(document: Document): Fault[] {
       if (message) faults.push({ offset: alias.range?.[0] ?? 0, message });
     },
     Pair: (_, { key }) => {
-      // Would be left out in silence: in a JavaScript object it is no ordinary name.
+      // `__proto__` is no ordinary name in a JavaScript object, and would be left out silently.
       if (isScalar(key) && key.value === "__proto__") {
         faults.push({ offset: key.range?.[0] ?? 0, message: "nothing can be named __proto__" });
       }
@@ -262,7 +262,7 @@ function aliasFault(alias: Alias, document: Document): string | undefined {
   return at >= start && at < end ? "this alias contains itself" : undefined;
 }
 
-/** One line for each line of the file: what follows on the same line is mostly the same mistake. */
+/** One line for each line of the file: several faults on one line are mostly the same mistake. */
 function faultLines(faults: readonly Fault[], lines: LineCounter): string[] {
   const textByLine = new Map<number, string>();
   for (const { offset, message } of [...faults].sort((a, b) => a.offset - b.offset)) {
@@ -272,7 +272,7 @@ function faultLines(faults: readonly Fault[], lines: LineCounter): string[] {
   return [...textByLine.values()];
 }
 
-/** What is wrong at the place of this error. */
+/** Describes the parser's error. */
 function wordsForError({ code, pos: [offset] }: YAMLError, text: string): string {
   const isVariable = text.startsWith("${", offset) || text.startsWith("${", offset - 1);
   return isVariable ? "within { } and [ ] a ${VARIABLE} must be in quotes" : words[code];

@@ -1,5 +1,5 @@
-// The whole configuration as one schema: what may be written, what it means, and what is taken where
-// nothing is written. Its input is the file as a value, its output is what the gateway is told.
+// The schema of the whole configuration: what may be written, what it means, and the defaults. Its input is the file as a
+// value, its output the settings of the gateway.
 import { z } from "zod";
 import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
@@ -30,7 +30,7 @@ import {
 const networkName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 const isNetworkName = (name: string): boolean =>
-  // `/v1` is a path of its own: a network of that name could not be reached by path.
+  // `/v1` is a path of its own, so a network of that name could not be reached by path.
   networkName.test(name) && name.length <= 63 && name !== "v1";
 
 const networks = z
@@ -48,10 +48,7 @@ const networks = z
   }, besideOtherMistakes)
   .meta({ minProperties: 1, propertyNames: { pattern: networkName.source, maxLength: 63 } });
 
-/**
- * In compute units, instead of the catalogue's prices. A name goes before patterns, and the longest pattern before
- * shorter ones.
- */
+/** Compute units that replace the catalogue's prices. A name wins over patterns, and a longer pattern over a shorter one. */
 const costs = z.record(z.string(), amount(0)).superRefine((value, context) => {
   for (const name of Object.keys(value).filter((each) => !METHOD_OR_PATTERN.test(each))) {
     const message =
@@ -79,7 +76,7 @@ const prices = z.strictObject({
     ),
 });
 
-/** What is kept of what each key did. */
+/** How long and how finely the usage of keys is kept. */
 const usage = z.strictObject({
   keptDays: wholeNumber(1, 4000)
     .prefault(400)
@@ -134,14 +131,14 @@ export const configSchema = z
       context.addIssue({ code: "custom", path, message });
     }
   }, besideOtherMistakes)
-  // The texts of keys are of use to nobody any more.
+  // The texts of keys are not needed any more.
   .transform(({ defaults: _, networks: all, ...settings }) => ({
     ...settings,
     keys: settings.keys.map(hashedKey),
     ...byWhatIsKnown(all),
   }));
 
-/** Networks of which nobody knows yet which chain they are cannot be served as the others. */
+/** Separates networks whose chain is not known yet: they cannot be served. */
 function byWhatIsKnown<Settings extends { chainId: number }>(
   all: Readonly<Record<string, Settings>>,
 ): { networks: Record<string, Settings>; unidentified?: Record<string, Settings> } {
@@ -152,27 +149,27 @@ function byWhatIsKnown<Settings extends { chainId: number }>(
   return { networks: those(true), ...(areAllKnown ? {} : { unidentified: those(false) }) };
 }
 
-/** What the operator wants, complete: every default is filled in, every unit is in the name. */
+/** The complete settings: every default is filled in, every unit is in the name. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
 
-/** The names of the settings that the mapping at this path may have. */
+/** The names of the settings that may be at this path. */
 export const knownSettings = (path: Path): readonly string[] =>
   Object.keys(schemaAt(path)?.properties ?? {});
 
-/** What may stand at this path; undefined where nothing is known of it. */
+/** The schema of the value at this path; undefined where there is none. */
 export function schemaAt(path: Path): JsonSchema | undefined {
   schemaOnce ??= settingsSchema();
   const found = path.reduce<JsonSchemaOrBoolean | undefined>(within, schemaOnce);
   return typeof found === "object" ? found : undefined;
 }
 
-/** It takes a while to make. */
+/** Made once, since it takes a while. */
 let schemaOnce: JsonSchema | undefined;
 
-/** JSON Schema (draft 2020-12) of the settings, when variables are replaced. */
+/** The JSON Schema (draft 2020-12) of the settings, after variables are replaced. */
 export const settingsSchema = (): JsonSchema =>
   z.toJSONSchema(configSchema, { io: "input", target: "draft-2020-12" });
 

@@ -1,5 +1,4 @@
-// The settings of the process: where callers and operators reach it, how it logs, and what it takes from callers
-// at most.
+// The settings of the process: where callers and operators reach it, how it logs, and the limits of what it accepts.
 import { z } from "zod";
 import { hashOf, ownerName, sha256 } from "./key-settings.ts";
 import {
@@ -14,7 +13,7 @@ import {
   wholeNumber,
 } from "./units.ts";
 
-/** A place to listen. @param port Where nothing is configured. */
+/** An address to listen at. @param port The default. */
 const listenOn = (port: number) =>
   z.strictObject({
     host: textOf(/^[A-Za-z0-9.:_%-]+$/, "an IP address or a host name")
@@ -23,7 +22,7 @@ const listenOn = (port: number) =>
     port: wholeNumber(0, 65_535).prefault(port).describe("The port; 0 takes any free one."),
   });
 
-/** Where the process listens, as a URL; an IPv6 address stands in brackets. */
+/** The address as a URL; an IPv6 address has brackets. */
 export const urlOf = (
   { host, tls }: { readonly host: string; readonly tls?: object | undefined },
   port: number,
@@ -31,13 +30,13 @@ export const urlOf = (
 
 const path = z.string({ error: "expected a path" }).min(1, { error: "expected a path" });
 
-/** Files in PEM, which are read again when they change. */
+/** PEM files, which are read again when they change. */
 const certificateFiles = {
   certificate: path.describe("The file of the certificate, with its chain, in PEM."),
   key: path.describe("The file of its private key, in PEM."),
 };
 
-/** Which proxies between callers and the server are believed. */
+/** The proxies whose headers on the caller's address are trusted. */
 const proxySettings = {
   trustedProxies: z
     .array(addressOrRange)
@@ -52,7 +51,7 @@ const proxySettings = {
     ),
 };
 
-/** Where callers come in. */
+/** The port for callers. */
 export const publicListen = listenOn(8545).extend({
   ...proxySettings,
   tls: z
@@ -69,11 +68,11 @@ const adminToken = textOf(
   "16 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~', '+', '/' and '-'",
 );
 
-/** What an operator may do, each all that is before it. */
+/** The roles of operators. Each may do all that the one before it may. */
 export const ROLES = ["read", "keys", "all"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A token of an operator's own. */
+/** A token of one operator. */
 const operatorToken = z
   .strictObject({
     name: ownerName
@@ -93,7 +92,7 @@ const operatorToken = z
   }, besideOtherMistakes)
   .transform(({ name, role, token, hash }) => ({ name, role, hash: hash ?? hashOf(token ?? "") }));
 
-/** Where operators come in. Beyond this machine they need a token (contradictions.ts). */
+/** The port for operators. Unless it listens on this machine only, a token is needed (contradictions.ts). */
 export const admin = z.strictObject({
   listen: listenOn(8546)
     .extend({
@@ -122,7 +121,7 @@ export const admin = z.strictObject({
     .describe("Tokens with a name and a role each, beside admin.token."),
 });
 
-/** Of asymmetric keys alone: nobody who may verify a token can make one. */
+/** Only algorithms of asymmetric keys: whoever can verify a token then cannot make one. */
 const algorithm = oneOf(
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"],
   ...["EdDSA", "Ed25519"],
@@ -130,7 +129,7 @@ const algorithm = oneOf(
 
 const anyText = z.string({ error: "expected a text" }).min(1, { error: "expected a text" });
 
-/** Tokens of an identity provider in the place of keys. */
+/** Tokens of an identity provider that count as keys. */
 export const jwt = z
   .strictObject({
     issuer: anyText.describe("What `iss` of a token must be."),
@@ -161,10 +160,7 @@ export const jwt = z
     staleAfterMs: staleAfter,
   }));
 
-/**
- * Whether only this machine reaches the address. Other names than localhost are not looked up: what
- * they mean is decided elsewhere, and may change.
- */
+/** Whether only this machine can reach the address. Names other than localhost are not resolved: their meaning may change. */
 export const isLoopback = (host: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host);
 
@@ -181,7 +177,7 @@ export const processes = z.union(
   { error: `expected ${expectedProcesses}` },
 );
 
-/** What the server accepts at most. */
+/** The limits of what the server accepts. */
 export const serverLimits = z
   .strictObject({
     body: byteSize.prefault("1MiB").describe("The largest request body, also after decompression."),

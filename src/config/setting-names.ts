@@ -1,8 +1,8 @@
-// Settings as people write them: the path of one, such as `networks.eth-mainnet.upstreams[0].url`, and what a
-// mistyped name was meant to be.
+// Names of settings as people write them: the path of one, such as `networks.eth-mainnet.upstreams[0].url`, and the name that
+// a mistyped one was meant to be.
 
 export type Path = readonly PropertyKey[];
-/** Variables of a process. */
+/** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const pathText = (path: Path): string =>
@@ -11,26 +11,26 @@ export const pathText = (path: Path): string =>
 function stepText(step: PropertyKey): string {
   if (typeof step === "number") return `[${step}]`;
   const name = String(step);
-  // Quoted, so that a name with a line break still makes one line.
+  // Quoted, so that a name with a line break stays one line.
   return /^[\w-]{1,64}$/.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
 }
-/** The path without the name of a header, which is whatever is written there and may be a secret. */
+/** The path without the name of a header, which may be a secret. */
 export const withoutHeader = (path: Path): Path =>
   path.at(-2) === "headers" ? path.slice(0, -1) : path;
 
-/** `; did you mean upstreams?`, or nothing when no known name is one letter or two off. */
+/** Such as `; did you mean upstreams?`; empty when no known name is one or two letters off. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
-    // Two letters of a name of three are another name, not a slip.
+    // A name of three letters of which two differ is another name, not a slip.
     .filter(({ candidate, distance }) => distance <= Math.min(2, candidate.length - 2))
     .sort((a, b) => a.distance - b.distance);
   return best ? `; did you mean ${best.candidate}?` : "";
 }
 
-/** How many letters must be put in, left out or changed. */
+/** How many letters have to be added, removed or changed. */
 function editDistance(from: string, to: string): number {
-  // Far apart anyway; and what a file holds may be long.
+  // Names of very different lengths are not compared: a file may hold long texts.
   if (Math.abs(from.length - to.length) > 2) return Number.POSITIVE_INFINITY;
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [above, letter] of [...from].entries()) {

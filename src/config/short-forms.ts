@@ -1,6 +1,6 @@
-// What may be written short in a configuration, and what it stands for: a list of networks, an upstream that is its URL
-// alone or a vendor's name, what networks and upstreams have in common (`defaults`), and which chain a network is. Reads whatever it is
-// given: mistakes are the schema's.
+// Short forms of a configuration, and what they stand for: a list of networks, an upstream that is only a URL or a vendor's
+// name, settings that networks and upstreams share (`defaults`), and the chain of a network that does not name it. Invalid
+// values are left to the schema.
 import { z } from "zod";
 import { type ChainFacts, chainNamed, familyOfChain } from "./known-chains.ts";
 import { networkDefaults } from "./network-settings.ts";
@@ -9,7 +9,7 @@ import { isMapping } from "./units.ts";
 import { upstreamDefaults } from "./upstream-settings.ts";
 import { resolveVendor, vendorNames } from "./vendors.ts";
 
-/** What was found out of networks whose file does not say which chain they are, by network. */
+/** The chains that were found out, by network. */
 export type Facts = Readonly<Record<string, ChainFacts>>;
 
 type Mapping = Record<string, unknown>;
@@ -25,7 +25,7 @@ function expectedVendor(): string {
   return `expected a vendor such as alchemy://KEY (${vendorNames.join(", ")}); the URL of a node belongs to one network`;
 }
 
-/** What a setting is that neither the network, or the upstream, has itself. */
+/** The settings that apply where the network, or the upstream, has none of its own. */
 export const defaults = z.strictObject({
   upstreams: z
     .array(vendorUrl)
@@ -44,16 +44,12 @@ export const defaults = z.strictObject({
 type WriteOut = {
   readonly common: Mapping;
   readonly facts: Facts;
-  /** See `resolveVendor`. */
+  /** As in `resolveVendor`. */
   readonly through: string | undefined;
   readonly mistakes: Mistake[];
 };
 
-/**
- * The same configuration, every network and upstream written out.
- *
- * @param options.vendorsThrough See `resolveVendor`.
- */
+/** Writes out every network and upstream of the configuration. @param options.vendorsThrough As in `resolveVendor`. */
 export function writtenOut(
   config: unknown,
   { facts, vendorsThrough: through }: { facts: Facts; vendorsThrough: string | undefined },
@@ -61,7 +57,7 @@ export function writtenOut(
   const mistakes: Mistake[] = [];
   if (!isMapping(config)) return { value: config, mistakes };
   const { networks, defaults: given } = config;
-  // Mistakes of the defaults are told once, not in each network.
+  // Mistakes of the defaults are told once, not for each network.
   const common = isMapping(given) && defaults.safeParse(given).success ? given : {};
   const areNames = Array.isArray(networks) && networks.every((name) => typeof name === "string");
   const all = areNames ? Object.fromEntries(networks.map((name) => [name, {}])) : networks;
@@ -98,7 +94,7 @@ function networkWrittenOut(name: string, network: object, options: WriteOut): Ma
   return { ...whole, upstreams: [...own, ...of] };
 }
 
-/** The file's word counts most, then what was found out, then the network's name. */
+/** The file decides, then what was found out, then the network's name. */
 function chainFacts(name: string, { family, chainId }: Mapping, facts: Facts): Mapping {
   if (chainId !== undefined)
     return family === undefined && typeof chainId === "number"
@@ -109,7 +105,7 @@ function chainFacts(name: string, { family, chainId }: Mapping, facts: Facts): M
   return { family: known.family, chainId: known.chainId };
 }
 
-/** `why` it cannot be. */
+/** `why`: the upstream cannot be written out. */
 function upstreamWrittenOut(
   upstream: unknown,
   { family, chainId }: Mapping,
@@ -128,7 +124,7 @@ function upstreamWrittenOut(
   return { upstream: { ...(merged(facts, written) as Mapping), url: place } };
 }
 
-/** Mappings are merged; in all else what is `own` counts. */
+/** Merges mappings; for all other values `own` wins. */
 function merged(common: unknown, own: unknown): unknown {
   if (own === undefined) return common;
   if (!isMapping(common) || !isMapping(own)) return own;

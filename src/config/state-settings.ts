@@ -1,12 +1,12 @@
-// Where several gateways share what they know: the URL of a Redis or Valkey. It may hold a password,
-// and is never shown; mistakes in it are told without any of its text.
+// The URL of the Redis or Valkey in which several gateways share their state. It may hold a password, so it is never shown,
+// and mistakes in it are described without its text.
 import { z } from "zod";
 import { decoded } from "./units.ts";
 
 const example =
   "redis://host:6379, rediss://user:password@host:6379/0, redis-sentinel://host1:26379,host2:26379/name or redis-cluster://host1:6379,host2:6379";
 
-/** Left out: one machine, whose processes share an LMDB in the data folder. */
+/** Left out: the processes of one machine share an LMDB in the data folder. */
 export const state = z
   .string({ error: `want a URL such as ${example}` })
   .transform((text, context): SharedStateSettings => {
@@ -24,7 +24,7 @@ export type SharedStateSettings = {
   readonly user?: string;
   readonly password?: string;
   readonly database: number;
-  /** The first part of all keys, so that one Redis serves several installations. */
+  /** The beginning of all keys, so that one Redis serves several installations. */
   readonly prefix: string;
 } & (
   | { readonly kind: "single" | "cluster" }
@@ -34,7 +34,7 @@ export type SharedStateSettings = {
 const form =
   /^(?:redis|valkey)(s?)(-sentinel|-cluster)?:\/\/(?:([^/?#\s]*)@)?([^/?#@\s]+)(?:\/([^/?#\s]*))?(?:\?([^#\s]*))?$/i;
 
-/** @returns What is wrong, as a text. */
+/** @returns The settings, or what is wrong. */
 function readStateUrl(text: string): SharedStateSettings | string {
   const match = form.exec(text);
   if (!match) return `want a URL such as ${example}`;

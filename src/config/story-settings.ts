@@ -1,5 +1,5 @@
-// Who is told how calls went: operators by the tail of slow and failed ones, and a collector of traces. What
-// OpenTelemetry's own variables say stands in for what is not written.
+// The settings of the tail of slow and failed calls, and of tracing. OpenTelemetry's own variables fill in what is not
+// written.
 import { z } from "zod";
 import type { Environment } from "./setting-names.ts";
 import {
@@ -28,7 +28,7 @@ const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.p
 const endpointExpected =
   "expected a URL such as http://127.0.0.1:4318, here or in OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/** Where traces go. */
+/** Where traces are sent. */
 export const tracing = z
   .strictObject({
     endpoint: z
@@ -79,7 +79,7 @@ export const tracing = z
     return { ...rest, url: url.href, slowMs: slow, timeoutMs: timeout };
   });
 
-/** The settings as they are written, with what OpenTelemetry's variables say of traces beside them. */
+/** The written settings, with those of OpenTelemetry's variables on tracing. */
 export function withTracingVariables(settings: unknown, variables: Environment): unknown {
   const said = tracingIn(variables);
   if (!isMapping(settings)) return settings;
@@ -91,7 +91,7 @@ export function withTracingVariables(settings: unknown, variables: Environment):
 
 function tracingIn(variables: Environment): Record<string, unknown> {
   const named = (name: string): string | undefined => variables[name]?.trim() || undefined;
-  /** Of traces alone, or of all that is exported. */
+  // The variable for traces wins over the one for all signals.
   const exported = (name: string): string | undefined =>
     named(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? named(`OTEL_EXPORTER_OTLP_${name}`);
   const isOff =
@@ -113,7 +113,7 @@ function tracingIn(variables: Environment): Record<string, unknown> {
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
 }
 
-/** A sampler that is not known is no share: the check of settings says so. */
+/** A sampler that is not known has no share: the schema reports it. */
 function samplingIn(sampler: string | undefined, argument = "1") {
   if (sampler === undefined) return {};
   const [, parent, name] = /^(parentbased_)?(\w+)$/.exec(sampler) ?? [];

@@ -1,5 +1,5 @@
-// The small values that settings are made of. Each says in words what it expects, so that a mistake
-// can be told to a person. Every rule lets the parse go on: all mistakes are reported at once.
+// The small values that settings are made of. Each has words for what it expects, for the description of a mistake. No rule
+// stops the parse, so that all mistakes are reported at once.
 import { z } from "zod";
 
 /** A text of the given form. `expected` completes "expected …". */
@@ -12,13 +12,13 @@ export const oneOf = <const Words extends readonly [string, ...string[]]>(...wor
 
 export const trueOrFalse = z.boolean({ error: "expected true or false" });
 
-/** Durations under names that tell their unit. */
+/** Durations, with the unit added to their names. */
 export const inMs = <Settings extends Readonly<Record<string, number>>>(settings: Settings) =>
   Object.fromEntries(Object.entries(settings).map(([name, ms]) => [`${name}Ms`, ms])) as {
     [Name in keyof Settings & string as `${Name}Ms`]: number;
   };
 
-/** A whole number within bounds. Not `z.int()`: that one ends the parse of everything around it. */
+/** A whole number within bounds. `z.int()` would stop the parse of everything around it. */
 export const wholeNumber = (
   minimum: number,
   maximum = Number.MAX_SAFE_INTEGER,
@@ -31,7 +31,7 @@ export const wholeNumber = (
     })
     .meta({ type: "integer", minimum, maximum });
 
-/** Any number within bounds. */
+/** A number within bounds. */
 export const amount = (minimum: number, maximum = Number.MAX_SAFE_INTEGER) => {
   const error = `expected a number ${rangeText(minimum, maximum)}`;
   return z
@@ -52,10 +52,10 @@ export const duration = z
   .meta({ pattern: "^[0-9]+(ms|s|m|h)$" })
   .transform((text) => toMs(text));
 
-// 24 days: a longer timer would overflow 32 bits, and Node.js would fire it at once.
+// 24 days. A longer timer would overflow 32 bits, and Node.js would fire it at once.
 const longestMs = 24 * 24 * 3_600_000;
 
-/** Reads a count and its unit, such as `30s`; NaN for any other text. @param units What one of each is. */
+/** Reads a count and its unit, such as `30s`; NaN for any other text. @param units The value of one of each unit. */
 export function measureIn(units: Readonly<Record<string, number>>): (text: string) => number {
   const form = new RegExp(`^(\\d+)(${Object.keys(units).join("|")})$`);
   return (text) => {
@@ -86,7 +86,7 @@ export const byteSize = z
   )
   .transform((size) => (typeof size === "number" ? size : toBytes(size)));
 
-/** Percent-encoded text. Passwords are often written as they are, with a % of their own. */
+/** Decodes percent-encoded text. Passwords are often written without encoding, with a % of their own. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -98,12 +98,12 @@ export function decoded(text: string): string {
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Runs a check of a whole mapping also beside mistakes within it: otherwise one mistake would hide the next. */
+/** Runs the check of a mapping even if there are mistakes within it, so that one mistake does not hide the next. */
 export const besideOtherMistakes = {
   when: ({ value }: { value: unknown }): boolean => isMapping(value),
 };
 
-/** A mapping of which each name has the form; `error` is told when one does not. */
+/** A mapping whose names have the form; `error` describes a name that does not. */
 export const mappingOf = <Value extends z.ZodType>(form: RegExp, value: Value, error: string) =>
   z
     .record(z.string(), value)

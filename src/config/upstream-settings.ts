@@ -1,4 +1,4 @@
-// The nodes and providers of one network, and the names by which logs and metrics know them.
+// The settings of a network's upstreams, and the names by which logs and metrics call them.
 import { z } from "zod";
 import { amount, duration, mappingOf, textOf, trueOrFalse, wholeNumber } from "./units.ts";
 
@@ -85,7 +85,7 @@ const written = z.strictObject({
     .describe("Whether it is asked, once for each of its versions, what it can do."),
 });
 
-/** What all upstreams can have in common. */
+/** The settings that `defaults` may set for all upstreams. */
 export const upstreamDefaults = written.omit({ url: true, name: true }).partial();
 
 const upstream = written.transform(({ timeout, private: isPrivate, ...settings }) => ({
@@ -94,15 +94,15 @@ const upstream = written.transform(({ timeout, private: isPrivate, ...settings }
   timeoutMs: timeout,
 }));
 
-/** A list of at least one upstream, each with a name and a vendor afterwards. */
+/** A list of at least one upstream. Each has a name and a vendor after the parse. */
 export const upstreams = z
   .array(upstream)
   .min(1, { error: "at least one upstream is needed" })
   .transform((list) => withNames(list));
 
 /**
- * Gives upstreams without a name the name of their host; where several have the same host, host and port; where these
- * are the same too, with `-2`, `-3` … in the order of their URLs. So an operator who reorders the list renames nothing.
+ * Names an upstream without a name after its host; where hosts are the same, after host and port; where these are the same
+ * too, with `-2`, `-3` … in the order of their URLs. So an operator who reorders the list renames nothing.
  */
 function withNames<
   Upstream extends { url: string; name?: string | undefined; vendor?: string | undefined },
@@ -125,7 +125,7 @@ function withNames<
   });
 }
 
-/** The host, with its port where others have the same host and another port. */
+/** The host, with its port where another upstream has the same host and another port. */
 function placeName(url: string, portsByHost: ReadonlyMap<string, ReadonlySet<string>>): string {
   const host = hostName(url);
   return (portsByHost.get(host)?.size ?? 0) > 1 ? `${host}:${portOf(url)}` : host;
@@ -155,10 +155,7 @@ function domainOf(url: string): string | undefined {
   return hasDomain && name && top ? `${name}.${top}`.toLowerCase() : undefined;
 }
 
-/**
- * The host of a URL and nothing else: path, query and user may hold a provider's key. For an IPC socket the name of its
- * file.
- */
+/** Only the host of a URL: path, query and user may hold a provider's key. For an IPC socket the name of its file. */
 function hostName(url: string): string {
   const { protocol, hostname = "", pathname = "" } = URL.parse(url) ?? {};
   if (protocol === "ipc:") return pathname.split(/[^A-Za-z0-9._-]/).at(-1) || "ipc";

@@ -1,29 +1,29 @@
-// Vendors by name: `alchemy://KEY` stands for the vendor's URL of the network that it is an upstream of, with what its calls
-// cost there. Each row of vendors.json names where its facts are from; what no source says is left out: limits are learned from
-// the vendor's answers then, as of every upstream.
+// Vendors by name: `alchemy://KEY` stands for the vendor's URL of the network, with the prices of its calls. Each row of
+// vendors.json names the sources of its facts. A fact without a source is left out; limits are then learned from the
+// vendor's answers, as for every upstream.
 import type { ChainFacts } from "./known-chains.ts";
 import rows from "./vendors.json" with { type: "json" };
 
-/** What is known of a vendor's limits, by plan; for people: what holds for a key is learned from the answers. */
+/** What the vendor says of its limits, by plan. It is shown to people; the limits of a key are learned from answers. */
 export type VendorLimits = {
-  /** The largest log query that it takes. */
+  /** The most blocks of a log query. */
   readonly logBlocks?: string;
-  /** How many calls it takes in one request. */
+  /** The most calls of one request. */
   readonly batches?: string;
-  /** Where it has traces. */
+  /** On which plans or chains it has traces. */
   readonly traces?: string;
 };
 
 type Vendor = VendorLimits & {
-  /** A host and a path, in which `{chain}`, and `{key}` or `{name}` and `{key}`, are put. */
+  /** A host and a path, with the placeholders `{chain}`, `{key}` and `{name}`. */
   readonly url: string;
-  /** How the vendor calls a chain, by chain id; `-` where the chain is not part of the host. Block networks only. */
+  /** The vendor's name of each chain, by chain id; `-` where the chain is not part of the host. Block networks only. */
   readonly chains: Readonly<Record<string, string>>;
-  /** In the vendor's credits, by method or pattern. Left out: each call counts as one. */
+  /** The vendor's credits by method or pattern; left out: each call costs one. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** What it takes, by plan; for people: it is one for all networks of an account, and not one of each upstream. */
+  /** Its rates, by plan. Shown to people only: a rate holds for all networks of an account, not for one upstream. */
   readonly rates?: string;
-  /** Where the above is from. */
+  /** The sources of the above. */
   readonly sources: readonly string[];
 };
 
@@ -31,7 +31,7 @@ const table: Readonly<Record<string, Vendor>> = rows;
 
 export const vendorNames: readonly string[] = Object.keys(table);
 
-/** Nothing is known of other names than vendors'. */
+/** Empty for a name that is no vendor's. */
 export const limitsOf = (vendor: string): VendorLimits => table[vendor] ?? {};
 
 type VendorUpstream = {
@@ -44,13 +44,13 @@ type ResolvedVendor =
   | { readonly kind: "upstream"; readonly upstream: VendorUpstream }
   /** The vendor does not have the chain. */
   | { readonly kind: "without"; readonly why: string }
-  /** Never with the key. */
+  /** The text never has the key. */
   | { readonly kind: "mistake"; readonly why: string };
 
 /**
  * What a URL such as `alchemy://KEY` stands for; undefined where it is no vendor's.
  *
- * @param chain Of the network; undefined where nobody knows it yet.
+ * @param chain The chain of the network; undefined while it is not known.
  * @param through A URL through which vendors are asked, with their host as the first part of the path.
  */
 export function resolveVendor(
@@ -79,7 +79,7 @@ export function resolveVendor(
 
 type Credentials = { readonly name: string; readonly key: string };
 
-/** Nothing that would change the rest of a URL. */
+/** Has no character that would change the rest of a URL. */
 const WORD = /^[\w.~-]{1,200}$/;
 
 function credentialsIn(text: string, form: string): Credentials | undefined {

@@ -1,30 +1,30 @@
-// How many calls a second, and how long they take: from what was counted at two moments. Pure.
+// Calls a second and their times, from the counts at two moments. Pure.
 
 type Labels = Readonly<Record<string, string | number>>;
 type Value = { readonly value: number; readonly labels: Labels; readonly metricName?: string };
 type Metric = { readonly name: string; readonly values: readonly Value[] };
 
-/** What had been counted of a network at a moment. */
+/** The counts of one network at a moment. */
 export type NetworkCounts = {
   readonly calls: Readonly<Record<"ok" | "refused" | "unavailable" | "failed", number>>;
   readonly saved: Readonly<Record<"store" | "merging" | "here", number>>;
-  /** Calls that took at most so long, by seconds, the shortest first; the last bound is Infinity. */
+  /** How many calls took at most so many seconds, the shortest bound first; the last bound is Infinity. */
   readonly tookAtMost: readonly (readonly [seconds: number, calls: number])[];
   readonly upstreams: ReadonlyMap<string, UpstreamCounts>;
 };
 
 export type UpstreamCounts = {
-  /** Calls that it was asked for callers. */
+  /** Calls that the node was asked for callers. */
   readonly calls: number;
-  /** Of these, those without a result or a refusal. */
+  /** How many of them had neither a result nor a refusal. */
   readonly failed: number;
-  /** What it was caught at, over its life: false answers, blocks that failed their proof, dissents from what others agree on. */
+  /** How often, since the process began, it gave a false answer, a block that failed its proof, or dissented from other vendors. */
   readonly lies: number;
   readonly proofFailures: number;
   readonly dissents: number;
 };
 
-/** Calls a second by what became of them; `store`, `merged` and `here` needed no call of a node. */
+/** Calls a second, by how they were answered; `store`, `merged` and `here` needed no call of a node. */
 export type CallRates = {
   readonly calls: number;
   readonly store: number;
@@ -32,15 +32,15 @@ export type CallRates = {
   readonly here: number;
   readonly failed: number;
   readonly refused: number;
-  /** In milliseconds; undefined while there are none. */
+  /** In milliseconds; undefined while there are no calls. */
   readonly medianMs: number | undefined;
   readonly p99Ms: number | undefined;
 };
 
-/** @param metrics As a registry gives them as JSON. */
+/** @param metrics The metrics of a registry, as JSON. */
 export class CountedMetrics {
   readonly #byName: ReadonlyMap<string, readonly Value[]>;
-  /** Of the names that were asked for: whoever asks of one network asks of all. */
+  /** Holds the metrics that were read before: most are read for each network. */
   readonly #byNetwork = new Map<string, ReadonlyMap<unknown, readonly Value[]>>();
 
   constructor(metrics: readonly object[]) {
@@ -48,7 +48,7 @@ export class CountedMetrics {
     this.#byName = new Map(all.map(({ name, values }) => [name, values]));
   }
 
-  /** A gauge of a network; undefined where it is not measured. */
+  /** The value of a network's gauge; undefined where it is not measured. */
   gauge(name: string, network: string): number | undefined {
     return this.#of(name, network)[0]?.value;
   }
@@ -109,7 +109,7 @@ export class CountedMetrics {
   }
 }
 
-/** @param seconds Between the two moments. */
+/** @param seconds The time between the two moments. */
 export function ratesBetween(
   before: NetworkCounts,
   after: NetworkCounts,
@@ -133,11 +133,11 @@ export function ratesBetween(
   };
 }
 
-/** Counters begin anew with a network that is configured again. */
+/** A counter that fell began anew, since its network was configured again. */
 export const perSecond = (before: number, after: number, seconds: number): number =>
   seconds > 0 ? Math.max(0, after - before) / seconds : 0;
 
-/** Within a bucket calls count as spread evenly; beyond the last bound as having taken that long. */
+/** Takes the calls of a bucket as evenly spread; calls beyond the last bound count as that bound. */
 function quantileMs(
   took: readonly (readonly [seconds: number, calls: number])[],
   share: number,

@@ -1,5 +1,5 @@
-// The metrics of several processes as those of one gateway. Counters never go down: what a process had
-// counted when it was heard of last stays when it ends.
+// The metrics of several processes as those of one gateway. Counters never go down: the counts of a process that ended
+// stay, as they were last read.
 import { AggregatorRegistry, Gauge, Registry } from "prom-client";
 import {
   ADMIN_REFUSED,
@@ -14,19 +14,19 @@ import {
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
 type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };
 
-/** By process. */
+/** By the name of the process. */
 export type Measured = ReadonlyMap<string, readonly object[]>;
 
 const TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const CALLS_PER_CALL = "headgate_upstream_calls_per_call";
-/** How long processes have run, and the like, says nothing when it is added up. */
+/** Metrics that mean nothing as a sum, such as the start time of a process. */
 const OF_ONE_PROCESS = /^(process_start_time_seconds|nodejs_version_info)$/;
 
 export class CombinedMetrics {
   readonly contentType = TYPE;
-  /** Of processes that are no more: counters only. */
+  /** The counters of processes that ended. */
   #ended: readonly object[] = [];
-  /** As each process told last: one that does not tell now has counted all the same. */
+  /** The last metrics of each process, for when it does not answer. */
   readonly #last = new Map<string, readonly object[]>();
   readonly #own = new Registry();
   readonly #replaced = new Tally(
@@ -37,13 +37,13 @@ export class CombinedMetrics {
     },
     this.#own,
   );
-  /** Of all processes: who has one ends before it is asked. */
+  /** Counted here for all processes: a process with an unexpected error ends before it is read. */
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#own);
   readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#own);
   readonly #certificateExpires = new Gauge({ ...CERTIFICATE_EXPIRES, registers: [this.#own] });
   readonly #measure: () => Promise<Measured>;
 
-  /** @param parts.measure Of the processes that answer in time. */
+  /** @param parts.measure Reads the metrics of the processes that answer in time. */
   constructor(parts: { readonly measure: () => Promise<Measured> }) {
     this.#measure = parts.measure;
   }
@@ -55,7 +55,7 @@ export class CombinedMetrics {
     return `${await combined.metrics()}${callsPerCall(metrics)}`;
   }
 
-  /** The same as values. */
+  /** The same metrics as values. */
   async values(): Promise<readonly object[]> {
     return (await this.#combined()).getMetricsAsJSON();
   }
@@ -66,7 +66,7 @@ export class CombinedMetrics {
     return combine([own, this.#ended, ...this.#last.values()]);
   }
 
-  /** What only a supervisor counts. */
+  /** The metrics that only a supervisor has. */
   get declared(): readonly DeclaredMetric[] {
     return this.#own.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
   }
@@ -83,7 +83,7 @@ export class CombinedMetrics {
     this.#certificateExpires.set({ port }, atMs / 1000);
   }
 
-  /** A process of this name is no more; another one may take its place. */
+  /** A process of this name ended; another one may take its place. */
   async processEnded(name: string, why: "hung" | "ended"): Promise<void> {
     this.#replaced.add(`${name} ${why}`, { process: name, why });
     const last = this.#last.get(name) ?? [];
@@ -102,7 +102,7 @@ function combine(all: readonly (readonly object[])[]): Registry {
   return AggregatorRegistry.aggregate(known.filter((metrics) => metrics.length > 0));
 }
 
-/** One process follows the chain and others answer: only all of them together know it. */
+/** The writer follows the chain and the servers answer, so the ratio can be computed only over all processes. */
 function callsPerCall(metrics: readonly Metric[]): string {
   const upstreamCalls = sums(metrics, "headgate_upstream_calls_total");
   const lines = [...sums(metrics, "headgate_calls_total")].map(

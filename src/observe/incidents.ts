@@ -1,25 +1,25 @@
-// What happened of late that an operator wants to see with its evidence: what nodes were caught at, and reorganisations.
-// The last few of each: as much as a page shows.
+// Recent incidents that operators see with their evidence: false answers of nodes, and reorganisations. As many are kept as
+// a page shows.
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 
 export type Evidence = {
   readonly upstream: string;
   readonly kind: "false answer" | "failed proof" | "disagreement";
-  /** The method, or the part of which block. */
+  /** The method, or the block and its part. */
   readonly about: string;
-  /** The beginning of what it said; undefined where that was not kept. */
+  /** The beginning of the node's answer; undefined where it was not kept. */
   readonly said?: string | undefined;
-  /** What shows that this is not so. */
+  /** What contradicts the answer. */
   readonly found: string;
 };
 
 type BlockName = { readonly number: number; readonly hash: string };
 
 export type Reorganisation = {
-  /** The newest block that both branches have. */
+  /** The newest block of both branches. */
   readonly fork: BlockName;
-  /** The oldest of each branch, and how many there were. */
+  /** The oldest blocks of each branch, and the number of all. */
   readonly removed: readonly BlockName[];
   readonly added: readonly BlockName[];
   readonly removedCount: number;
@@ -30,12 +30,12 @@ type At = { /** ISO 8601. */ readonly at: string };
 
 export type NetworkIncidents = {
   readonly network: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly evidence: readonly (Evidence & At)[];
   readonly reorganisations: readonly (Reorganisation & At)[];
 };
 
-/** Of each node. */
+/** How many are kept of each kind and node. */
 const MOST_EVIDENCE = 5;
 const MOST_REORGANISATIONS = 5;
 /** In characters. */
@@ -70,7 +70,7 @@ export class Incidents {
     });
   }
 
-  /** It is no longer configured. */
+  /** The network is no longer configured. */
   forget(network: string): void {
     this.#byNetwork.delete(network);
   }
@@ -81,7 +81,7 @@ export class Incidents {
   }
 }
 
-/** Of all processes of a gateway, as if they were one. */
+/** Joins the incidents of several processes. */
 export function combinedIncidents(
   told: readonly NetworkIncidents[],
 ): ReadonlyMap<string, NetworkIncidents> {
@@ -97,7 +97,7 @@ export function combinedIncidents(
 const newestFirst = <Entry extends At>(entries: readonly Entry[]): readonly Entry[] =>
   [...entries].sort((one, other) => (one.at < other.at ? 1 : -1));
 
-/** @param evidence The newest first. */
+/** @param evidence Newest first. */
 const newestOfEach = (evidence: readonly (Evidence & At)[]): readonly (Evidence & At)[] => {
   const counts = new Map<string, number>();
   return evidence.filter(({ upstream }) => {

@@ -2,14 +2,10 @@
 
 import { type Logger, pino } from "pino";
 
-/** Loaded where it is wanted: most logs are for machines. */
+/** Loaded only for a terminal: most logs are read by programs. */
 const pretty = process.stdout.isTTY ? (await import("pino-pretty")).default : undefined;
 
-/**
- * For people at a terminal; else one JSON object a line.
- *
- * @param options.process Which of the gateway's processes writes it, where there are several.
- */
+/** @param options.process The name of the process that writes the log, where there are several. */
 export function createLog(options: { level: string; process?: string | undefined }): Logger {
   const { level, process: name } = options;
   const base = name === undefined ? null : { process: name };
@@ -18,15 +14,15 @@ export function createLog(options: { level: string; process?: string | undefined
         { level, ...(base && { base }) },
         pretty({ ignore: "pid,hostname", singleLine: true, sync: true }),
       )
-    : // Each line at once: the last ones before an end, whichever way, are those that are wanted.
+    : // each line is written at once: the last lines before a crash matter most
       pino({ level, base }, pino.destination({ sync: true }));
 }
 
-/** The level of the log and of all logs that were derived from it: pino's children keep the level that they began with. */
+/** Sets the level of a log and of all logs derived from it: pino's children keep the level that they were made with. */
 export class LogLevels {
   readonly #logs: Pick<Logger, "level">[];
 
-  /** @param log Has no children yet. */
+  /** @param log Must have no children yet. */
   constructor(log: Logger) {
     this.#logs = [log];
     log.onChild = (child) => void this.#logs.push(child);

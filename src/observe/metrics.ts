@@ -1,5 +1,5 @@
-// What the gateway counts, for Prometheus. Labels are bounded: names from the configuration and the
-// catalogue, never anything that a caller invents.
+// What the gateway counts, for Prometheus. Labels come from the configuration and the catalogue, never from callers, so
+// their number is bounded.
 
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
 import {
@@ -29,7 +29,7 @@ export type UpstreamRecord = {
   bytes: number;
 };
 
-/** What became of an error that nobody expected. */
+/** An unhandled rejection, or an uncaught exception. */
 export type UnexpectedKind = "rejection" | "exception";
 
 export const UNEXPECTED_ERRORS = {
@@ -58,7 +58,7 @@ const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 
-/** Each by its name, without `headgate_`, and its labels: what it counts. */
+/** By name, without `headgate_`, and labels. */
 const COUNTERS = {
   "writers_replaced_total{why}":
     "Threads that write the stores, started again since they ended by themselves, or hung.",
@@ -118,7 +118,7 @@ const HISTOGRAMS = {
   "upstream_call_seconds{network,upstream}": "A node's answering time.",
 } as const;
 
-/** What several processes have is added up. */
+/** Prometheus sees the sum over all processes. */
 const GAUGES = {
   "head_block{network}": "The followed chain's newest block.",
   "window_blocks{network}": "Newest blocks in the store.",
@@ -128,7 +128,7 @@ const GAUGES = {
   "filters{network,kind}": "Filters that callers have.",
 } as const;
 
-/** Of several processes, the most. */
+/** Prometheus sees the highest value of all processes. */
 const MOST = {
   "head_age_seconds{network}": "How old the followed chain's newest block is.",
   "head_stale{network}":
@@ -137,7 +137,7 @@ const MOST = {
     "Networks that are configured and not served, since no node of them has said which chain it is.",
 } as const;
 
-/** Of several processes, the least. */
+/** Prometheus sees the lowest value of all processes. */
 const LEAST = {
   "store_writable{network}":
     "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
@@ -150,7 +150,7 @@ const LEAST = {
 type LabelsOf<Key> = Key extends `${string}{${infer Labels}}` ? Split<Labels> : never;
 type Split<Text> = Text extends `${infer First},${infer Rest}` ? First | Split<Rest> : Text;
 
-/** As the registry has it. */
+/** A metric as the registry describes it. */
 export type DeclaredMetric = {
   readonly name: string;
   readonly help: string;
@@ -163,20 +163,20 @@ type Declared = { readonly name: string; readonly help: string; readonly labelNa
 type CallCounts = {
   calls: number;
   upstreamCalls: number;
-  /** From the first call on. */
+  /** Made with the first call. */
   ended?: EndedCalls;
 };
 
-/** What is counted with every call of one network: the counts are held, not looked up by their labels each time. */
+/** The counts of one network that each call raises. They are held, since a look-up by labels would cost more than the rest. */
 type EndedCalls = {
-  /** Of each method, by outcome. */
+  /** By method and outcome. */
   readonly byMethod: Map<string, Partial<Record<CallRecord["outcome"], Count>>>;
   readonly saved: Map<string, Count>;
   readonly computeUnits: Count;
   readonly seconds: Times;
 };
 
-/** One metric for each line of a table. */
+/** Makes a metric for each line of a table. */
 const madeOf = <Key extends string, Metric>(
   table: Readonly<Record<Key, string>>,
   make: (declared: Declared) => Metric,
@@ -190,7 +190,7 @@ function declaredIn(key: string): Omit<Declared, "help"> {
   return { name: `headgate_${name}`, labelNames: labels.split(",").filter(Boolean) };
 }
 
-/** What a node was caught at. */
+/** The evidence of what a node was caught at. */
 type CaughtAt = Pick<Evidence, "about" | "said" | "found">;
 
 export class Metrics {
@@ -220,10 +220,10 @@ export class Metrics {
 
   readonly #incidents: Incidents | undefined;
 
-  /** @param incidents Is told of what has evidence. */
+  /** @param incidents Keeps the evidence. */
   constructor(incidents?: Incidents) {
     this.#incidents = incidents;
-    // Of several processes it is computed anew.
+    // Of several processes the ratio is computed anew (combined-metrics.ts).
     this.#watch(
       "upstream_calls_per_call{network}",
       "Calls made to nodes, following the chain included, for each call answered.",
@@ -239,7 +239,7 @@ export class Metrics {
     ]);
   }
 
-  /** @param memory Read whenever somebody looks. */
+  /** @param memory Read whenever metrics are. */
   watchMemory(
     memory: Pick<MemoryBudget, "waitingAs" | "waitingFor" | "keysOverShare" | "bytes">,
   ): void {
@@ -256,7 +256,7 @@ export class Metrics {
     ]);
   }
 
-  /** @param why `slow`: its caller did not take it; `broken`: what it was made from was gone. */
+  /** @param why `slow`: the caller did not take the answer; `broken`: the answer's source was gone. */
   readonly answerCut = this.#counting<[why: "slow" | "broken"]>("answers_cut_total{why}");
 
   readonly memoryRefused = this.#counting<[what: MemoryRefusal, why: MemoryRefusalCause]>(
@@ -324,7 +324,7 @@ export class Metrics {
     return count;
   }
 
-  /** @param why `work`: it would ask nodes too often; `waiting`: too many calls wait for them. */
+  /** @param why `work`: the call would ask nodes too often; `waiting`: too many calls wait for nodes. */
   readonly callBounded = this.#counting<[network: string, why: "work" | "waiting"]>(
     "calls_bounded_total{network,why}",
   );
@@ -360,7 +360,7 @@ export class Metrics {
   /** @param why `made room`, `too many of this address` or `full`. */
   readonly connectionEnded = this.#counting<[why: string]>("connections_ended_total{why}");
 
-  /** @param read How many there are now, by who they are of, whenever somebody wants to know. */
+  /** @param read The number of connections, read whenever metrics are. */
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
     const help = "Open connections of callers: known once a valid key was seen on them.";
     this.#watch("connections{of}", help, () => Object.entries(read()));
@@ -374,13 +374,13 @@ export class Metrics {
   /** @param why Such as `idle`, `silent`, `restarting` or `revoked`. */
   readonly webSocketClosed = this.#counting<[why: string]>("websockets_closed_total{why}");
 
-  /** @param read How many are open now, whenever somebody wants to know. */
+  /** @param read The number of WebSockets and event streams, read whenever metrics are. */
   webSocketsCounted(read: () => number): void {
     const help = "Open WebSockets and event streams of callers.";
     this.#watch("websockets", help, () => [["", read()]]);
   }
 
-  /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */
+  /** @param how `store`, `merging` with an equal call, or `here`: the gateway computed the answer. */
   callSaved(network: string, how: string): void {
     const { saved } = this.#endedOf(network);
     let count = saved.get(how);
@@ -412,12 +412,12 @@ export class Metrics {
     );
   }
 
-  /** @param why What made another node be asked for the same call. */
+  /** @param why Why another node was asked for the same call. */
   readonly upstreamAskedAgain = this.#counting<
     [network: string, why: "failed" | "cross-check" | "slow"]
   >("upstream_asked_again_total{network,why}");
 
-  /** Several were asked, and this one said something else than they agreed on. */
+  /** The node's answer differed from the one that other vendors agreed on. */
   upstreamDissented(network: string, upstream: string, evidence?: CaughtAt): void {
     this.#dissented(network, upstream);
     this.#caught(network, { upstream, kind: "disagreement" }, evidence);
@@ -427,7 +427,7 @@ export class Metrics {
     "upstream_dissents_total{network,upstream}",
   );
 
-  /** It said what cannot be true. */
+  /** The node's answer cannot be true. */
   upstreamLied(network: string, upstream: string, evidence?: CaughtAt): void {
     this.#lied(network, upstream);
     this.#caught(network, { upstream, kind: "false answer" }, evidence);
@@ -445,7 +445,7 @@ export class Metrics {
     if (evidence) this.#incidents?.caught(network, { ...who, ...evidence });
   }
 
-  /** @param read How the nodes of the network do, whenever somebody wants to know. */
+  /** @param read The state of the network's nodes, read whenever metrics are. */
   watchUpstreams(network: string, read: () => readonly UpstreamSnapshot[]): void {
     this.#upstreamGauges.watch(network, read);
   }
@@ -474,7 +474,7 @@ export class Metrics {
     this.#least["store_writable{network}"].set({ network }, isWritable ? 1 : 0);
   }
 
-  /** It is no longer configured: what was counted stays, what is measured does not. */
+  /** The network is no longer configured: its counters stay, its gauges go. */
   networkGone(network: string): void {
     for (const gauges of [this.#gauges, this.#most, this.#least])
       for (const gauge of Object.values(gauges)) forget(gauge, network);
@@ -483,7 +483,7 @@ export class Metrics {
     this.#incidents?.forget(network);
   }
 
-  /** It is no longer configured. */
+  /** The upstream is no longer configured. */
   upstreamGone(network: string, upstream: string): void {
     this.#least["upstream_usable{network,upstream}"].remove({ network, upstream });
   }
@@ -551,7 +551,7 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
-  /** The same as values, for whoever adds up those of several processes. */
+  /** The same metrics as values, to be added up with those of other processes. */
   values(): Promise<readonly object[]> {
     return this.#registry.getMetricsAsJSON();
   }
@@ -560,12 +560,12 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** What is measured, also of what did not happen yet. */
+  /** All metrics, also those without a value yet. */
   get declared(): readonly DeclaredMetric[] {
     return this.#registry.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
   }
 
-  /** Counts one more, of these values of its labels, in their order. */
+  /** A function that counts one more for the values of its labels, in their order. */
   #counting<Values extends readonly string[]>(
     key: keyof typeof COUNTERS,
   ): (...values: Values) => void {
@@ -586,7 +586,7 @@ export class Metrics {
     return counts;
   }
 
-  /** A gauge that is read whenever Prometheus looks: its values by their label, where it has one. */
+  /** A gauge that is read whenever metrics are: its values by label, where it has one. */
   #watch(
     key: string,
     help: string,
@@ -609,17 +609,17 @@ export class Metrics {
   }
 }
 
-/** Whatever other labels there are. */
+/** Removes the network's values, whatever their other labels. */
 function forget(gauge: Gauge, network: string): void {
   void gauge.get().then(({ values }) => {
     for (const { labels } of values) if (labels["network"] === network) gauge.remove(labels);
   });
 }
 
-/** The count of one combination of label values, to be held and raised by whoever counts often. */
+/** The count of one combination of label values, held by code that raises it often. */
 export type Count = { value: number };
 
-/** Counts that are cheap to raise, one number for each combination of label values; they reach Prometheus only when it looks. */
+/** A counter that is cheap to raise: a number for each combination of label values, which Prometheus' library gets only when metrics are read. */
 export class Tally<Label extends string> {
   readonly #values = new Map<string, Count & { readonly labels: Record<Label, string | number> }>();
 
@@ -635,12 +635,12 @@ export class Tally<Label extends string> {
     });
   }
 
-  /** @param key Tells the combination: one key for the same labels. */
+  /** @param key The label values as one text. */
   add(key: string, labels: Record<Label, string | number>, by = 1): void {
     this.count(key, labels).value += by;
   }
 
-  /** As `add`: it is told from now on, also as 0. */
+  /** The count of these labels. It exists from now on, also as 0. */
   count(key: string, labels: Record<Label, string | number>): Count {
     const known = this.#values.get(key);
     if (known) return known;
@@ -650,10 +650,10 @@ export class Tally<Label extends string> {
   }
 }
 
-/** The times of one combination of label values. */
+/** The histogram of one combination of label values. */
 class Times {
   readonly labels: Readonly<Record<string, string | number>>;
-  /** How many fell into each bucket, and into none. */
+  /** The times in each bucket, and those above the last bound. */
   readonly counts: number[];
   sum = 0;
   readonly #buckets: readonly number[];
@@ -673,7 +673,7 @@ class Times {
   }
 }
 
-/** The same of times, counted by buckets: a histogram of prom-client makes a text of the labels with each. */
+/** A histogram that is cheap to raise: that of prom-client makes a text of the labels for each time. */
 export class TimeTally<Label extends string> {
   readonly type = "histogram";
   readonly aggregator = "sum";
@@ -683,7 +683,7 @@ export class TimeTally<Label extends string> {
   readonly #buckets: readonly number[];
   readonly #series = new Map<string, Times>();
 
-  /** @param options.buckets Their upper bounds, in seconds, the lowest first. */
+  /** @param options.buckets Upper bounds in seconds, the lowest first. */
   constructor(
     options: { name: string; help: string; labelNames: Label[]; buckets: readonly number[] },
     registry: Registry,
@@ -696,12 +696,12 @@ export class TimeTally<Label extends string> {
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** @param key Tells the combination: one key for the same labels. */
+  /** @param key The label values as one text. */
   add(key: string, labels: Record<Label, string | number>, seconds: number): void {
     this.times(key, labels).add(seconds);
   }
 
-  /** As `add`: they are told from now on, also while there are none. */
+  /** The times of these labels. They exist from now on, also without any time. */
   times(key: string, labels: Record<Label, string | number>): Times {
     const known = this.#series.get(key);
     if (known) return known;
@@ -710,7 +710,7 @@ export class TimeTally<Label extends string> {
     return series;
   }
 
-  /** As prom-client's histograms tell it. */
+  /** The values in the form of prom-client's histograms. */
   get(): Promise<object> {
     const { name, help, type, aggregator } = this;
     const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));

@@ -1,5 +1,5 @@
-// Stories as OpenTelemetry's spans, sent to a collector over OTLP. Loaded only where traces are configured: its
-// packages take time and memory.
+// Turns stories into OpenTelemetry's spans, and sends them to a collector over OTLP. Loaded only where tracing is
+// configured: its packages take time and memory.
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import {
@@ -24,10 +24,10 @@ type Resource = ReadableSpan["resource"];
 
 const SCOPE = { name: "headgate" };
 
-/** One request to the collector, and one that is given up. */
+/** One request to the collector, and one beside it that is being aborted. */
 const MOST_AT_ONCE = 2;
 
-/** @throws Never, for options that the configuration let pass. */
+/** Never throws for options that the configuration allows. */
 export function spanExporter(options: TraceSenderOptions): SpanExporter {
   const { url, headers, timeoutMs, service, attributes, version, instance } = options;
   const resource = resourceFromAttributes({
@@ -58,14 +58,14 @@ export function spanExporter(options: TraceSenderOptions): SpanExporter {
   };
 }
 
-/** What the collector said is not told: it may be anything. */
+/** Why sending failed. The collector's own text is not logged: it may be anything. */
 function reasonOf(error: Error | undefined): string {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   if (typeof code === "number") return `HTTP ${code}`;
   return typeof code === "string" ? code : "no answer in time";
 }
 
-/** The call's span, and within it one for each attempt. */
+/** The span of the call, and one within it for each attempt. */
 export function spansOf(story: Story, resource: Resource): readonly ReadableSpan[] {
   const { trace } = story.options;
   if (!trace) return [];
@@ -87,7 +87,7 @@ export function spansOf(story: Story, resource: Resource): readonly ReadableSpan
     kind: SpanKind.CLIENT,
     trace: attempt.trace ?? trace,
     from: timeOf(attempt.begunAt),
-    // Another one was faster, and this one has not ended yet.
+    // Another attempt was faster, and this one has not ended yet.
     to: timeOf(attempt.endedAt ?? Math.max(endedAt, attempt.begunAt)),
     status: attemptStatusOf(attempt),
     attributes: attemptAttributesOf(attempt, story),
@@ -113,7 +113,7 @@ function readable({ trace, from, to, ...rest }: SpanParts, resource: Resource): 
     ...(parent && { parentSpanContext: contextOf(parent, !("parent" in parent)) }),
     startTime: from,
     endTime: to,
-    duration: [0, 0], // it is not sent
+    duration: [0, 0], // not sent
     ended: true,
     resource,
     instrumentationScope: SCOPE,
@@ -123,7 +123,7 @@ function readable({ trace, from, to, ...rest }: SpanParts, resource: Resource): 
   };
 }
 
-/** @param isRemote It is of somebody else. */
+/** @param isRemote The span was begun by another program. */
 const contextOf = (
   { traceId, spanId, isSampled, state }: RemoteContext,
   isRemote: boolean,
@@ -138,12 +138,12 @@ const contextOf = (
 const linksOf = (opener: RemoteContext | undefined): Link[] =>
   opener ? [{ context: contextOf(opener, true) }] : [];
 
-/** By the conventions for JSON-RPC. Names are of the configuration and the catalogue. */
+/** Attributes by OpenTelemetry's conventions for JSON-RPC. Names are those of the configuration and the catalogue. */
 function attributesOf({ options, end, attemptsLeftOut }: Story): Attributes {
   if (!end) return {};
   const { method, id, outcome, code, source, proof, block, computeUnits, bytes, members } = end;
   return withoutUnknown({
-    "rpc.system": "jsonrpc", // of older conventions, and what most tools look for
+    "rpc.system": "jsonrpc", // older conventions, which most tools look for
     "rpc.system.name": "jsonrpc",
     "rpc.method": method,
     "jsonrpc.protocol.version": "2.0",
@@ -183,7 +183,7 @@ const attemptAttributesOf = (
 const withoutUnknown = (attributes: Attributes): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 
-/** A caller's own mistake, and what a node refuses for good, is no error of ours. */
+/** A caller's mistake, and a node's refusal, are no errors of the gateway. */
 const statusOf = ({ end }: Story): SpanStatus =>
   end?.outcome === "failed" || end?.outcome === "unavailable"
     ? { code: SpanStatusCode.ERROR, message: end.outcome }
@@ -198,7 +198,7 @@ const attemptStatusOf = ({ outcome }: AttemptStory): SpanStatus =>
 
 const NANOSECONDS = 1_000_000;
 
-/** @param wallMs Since 1970. */
+/** @param wallMs Milliseconds since 1970. */
 function hrTimeOf(wallMs: number): HrTime {
   const seconds = Math.floor(wallMs / 1_000);
   return [seconds, Math.round((wallMs - seconds * 1_000) * NANOSECONDS)];

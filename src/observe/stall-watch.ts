@@ -1,4 +1,4 @@
-// Notices that the process stood still: work that was not cut into pieces, a machine that swaps, a debugger.
+// Notices that the process stood still: because of work without pauses, a machine that swaps, a debugger.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "./metrics.ts";
@@ -10,7 +10,7 @@ export type StallWatchParts = {
 };
 
 const LOOK_EVERY_MS = 500;
-/** Callers notice so much, in milliseconds. */
+/** Callers notice a pause of this length, in milliseconds. */
 const LONG_MS = 1_000;
 const TELL_AGAIN_AFTER_MS = 60_000;
 
@@ -36,7 +36,7 @@ export class StallWatch {
     this.#cancel();
   }
 
-  /** One line a minute at most; all is counted. */
+  /** Logs one line a minute at most, and counts all pauses. */
   #look(lateMs: number): void {
     if (lateMs < LONG_MS) return;
     const { clock, log, metrics } = this.#parts;

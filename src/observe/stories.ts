@@ -1,5 +1,5 @@
-// Which calls have a story, and who gets it: callers that may ask for it, the tail of slow and failed calls that
-// operators look at, and what sends traces.
+// Decides which calls have a story, and hands it on: to callers that may ask for it, to the tail of slow and failed calls,
+// and to the sender of traces.
 
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -22,7 +22,7 @@ import {
 export type StoriesOptions = {
   /** The slow and failed calls that were answered last. */
   readonly tail: {
-    /** So many of them; 0: none. */
+    /** How many are kept; 0: none. */
     readonly calls: number;
     readonly slowMs: number;
   };
@@ -31,39 +31,39 @@ export type StoriesOptions = {
 };
 
 export type SamplingOptions = {
-  /** Of the calls that come without a trace, 0 to 1. */
+  /** The share of the calls without a trace of their own that is traced, 0 to 1. */
   readonly share: number;
-  /** Whether a caller that comes with a trace decides for its calls. */
+  /** Whether the trace of a caller decides for its calls. */
   readonly followsCallers: boolean;
-  /** Calls that failed, and that took as long, are traced in any case. */
+  /** Whether failed calls are traced in any case; calls that took `slowMs` are, too. */
   readonly failed: boolean;
   readonly slowMs: number;
-  /** Whether upstreams are sent where they stand in the trace. */
+  /** Whether the trace context is sent to upstreams. */
   readonly tellsUpstreams: boolean;
 };
 
 export type StoriesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
-  /** From 0 to 1, without 1. */
+  /** A random number from 0 to 1, without 1. */
   readonly chance: () => number;
-  /** Takes what is to be traced. */
+  /** Called with each story that is to be traced. */
   readonly onTraced?: (story: Story) => void;
 };
 
-/** Whose call it is. */
+/** The caller of a call. */
 type StoryCaller = {
   readonly grant: { readonly name: string; readonly scope: { readonly mayExplain: boolean } };
   readonly network: { readonly facts: { readonly name: string } };
   readonly requestId: string;
-  /** Of the request that the call came with, or its socket began with. */
+  /** The headers of the HTTP request, or of the handshake of the WebSocket. */
   readonly headers?: TraceHeaders | undefined;
-  /** Its socket; undefined over HTTP. */
+  /** The caller's WebSocket; undefined over HTTP. */
   readonly channel?: unknown;
 };
 
-/** A slow or failed call, as operators are told of it. */
+/** A slow or failed call, in the form that operators see. */
 export type TailedCall = ToldStory & {
-  /** When it came. */
+  /** When the call came. */
   readonly at: string;
   readonly network: string;
   /** The name of the key. */
@@ -73,10 +73,10 @@ export type TailedCall = ToldStory & {
 };
 
 export class Stories {
-  /** Every call has one. */
+  /** Whether every call has a story. */
   isOn = false;
   #options: StoriesOptions;
-  /** A ring: where it is full, the next one stands where the oldest stood. */
+  /** A ring: when it is full, the next call overwrites the oldest. */
   #tail: TailedCall[] = [];
   #oldest = 0;
   readonly #ids = new TraceIds();
@@ -98,8 +98,8 @@ export class Stories {
   }
 
   /**
-   * @param within The batch's, for a member.
-   * @returns undefined where nobody wants it.
+   * @param within The story of the batch, for a member.
+   * @returns undefined where no story is wanted.
    */
   begin(caller: StoryCaller, isMember: boolean, within: Story | undefined): Story | undefined {
     const explainedIn = explainedInOf(caller, isMember);
@@ -108,7 +108,7 @@ export class Stories {
     return this.#begun(caller, { explainedIn, trace });
   }
 
-  /** Of a batch: its members' are within it. @returns undefined where nothing is traced. */
+  /** The story of a batch, which contains those of its members. @returns undefined where nothing is traced. */
   beginBatch(caller: StoryCaller): Story | undefined {
     const trace = this.#traceFor(caller);
     return trace && this.#begun(caller, { explainedIn: undefined, trace });
@@ -140,12 +140,12 @@ export class Stories {
     if (story.options.trace.isSampled || isWanted) this.#parts.onTraced?.(story);
   }
 
-  /** As JSON in ASCII, of a call that has ended and is explained. */
+  /** The story of a call that has ended, as JSON in ASCII. */
   explanation(story: Story): string {
     return explanationOf(story, LONGEST[story.options.explainedIn ?? "header"]);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   get tail(): readonly TailedCall[] {
     return [...this.#tail.slice(this.#oldest), ...this.#tail.slice(0, this.#oldest)].reverse();
   }
@@ -167,7 +167,7 @@ export class Stories {
   #traceFor({ headers = {}, channel }: StoryCaller): TraceContext | undefined {
     const { tracing } = this.#options;
     if (!tracing) return undefined;
-    // A socket may be open for days: its messages are no part of what opened it.
+    // A WebSocket may be open for days, so its messages do not belong to the trace of its handshake.
     const parent = channel === undefined ? readTraceContext(headers) : undefined;
     const isSampled = this.#isSampled(parent, tracing);
     return new TraceContext({ parent, isSampled }, this.#ids);
@@ -180,10 +180,10 @@ export class Stories {
   }
 }
 
-/** In characters. Proxies take headers of 4 to 8 KiB in all. */
+/** In characters. Proxies take 4 to 8 KiB of headers in all. */
 const LONGEST: Readonly<Record<ExplainedIn, number>> = { header: 2_000, member: 16_000 };
 
-/** A header is one call's: members of a batch, and messages of a socket, are told in their answers. */
+/** A header explains a lone call over HTTP. Members of a batch and messages of a WebSocket are explained in their answers. */
 function explainedInOf(
   { grant, headers, channel }: StoryCaller,
   isMember: boolean,

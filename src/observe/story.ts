@@ -1,11 +1,11 @@
-// The story of one call: when it came, the steps it passed, the upstreams that were asked for it and what became of
-// that, and how it ended. It is filled only for those who want it, and bounded whatever the call does.
+// The story of one call: when it came, the steps it passed, its attempts at upstreams, and how it ended. It is made only
+// where it is wanted, and bounded whatever the call does.
 import type { Clock } from "../lib/clock.ts";
 import type { RemoteContext, TraceContext } from "./trace-context.ts";
 
 export type StoryStep = "authorized" | "charged" | "merged";
 
-/** How a caller is told: in a header of the response, or in its member of a batch or a socket's message. */
+/** Where a caller finds the explanation: in a header of the response, or in a member of the envelope. */
 export type ExplainedIn = "header" | "member";
 
 export type StoryOptions = {
@@ -13,70 +13,70 @@ export type StoryOptions = {
   /** The name of the key. */
   readonly key: string;
   readonly requestId: string;
-  /** undefined: its caller is not told. */
+  /** undefined: the caller gets no explanation. */
   readonly explainedIn?: ExplainedIn | undefined;
-  /** The trace that it is part of; undefined where nothing is traced. */
+  /** The call's place in its trace; undefined where it is not traced. */
   readonly trace?: TraceContext | undefined;
-  /** Whether upstreams are told of the trace. */
+  /** Whether the trace context is sent to upstreams. */
   readonly isTold?: boolean;
-  /** Where its caller's socket was opened, in a trace of the caller's. */
+  /** The place in the caller's trace where its WebSocket was opened. */
   readonly opener?: RemoteContext | undefined;
 };
 
-/** What is told of a call that has ended. */
+/** How a call ended. */
 export type StoryEnd = {
   /** A declared method's name, or `other`. */
   readonly method: string;
-  /** The id, as JSON text of the caller. */
+  /** The id as the caller wrote it, in JSON. */
   readonly id: string;
   readonly outcome: "ok" | "refused" | "unavailable" | "failed";
-  /** Of the error in the answer. */
+  /** The code of the error in the answer. */
   readonly code?: number | undefined;
   readonly source: "store" | "upstream" | "local" | "merged";
   readonly proof?: "none" | "partial" | "full" | undefined;
   readonly block?: { readonly number: number; readonly hash: string } | undefined;
-  /** How old the newest block is, where that is unusual, in milliseconds. */
+  /** How old the newest block is, in milliseconds, where that is unusual. */
   readonly staleMs?: number | undefined;
   readonly computeUnits?: number;
-  /** Of the answer. */
+  /** The length of the answer. */
   readonly bytes: number;
-  /** Of a batch. */
+  /** How many members a batch has. */
   readonly members?: number;
 };
 
-/** What log lines of a traced call have, as OpenTelemetry names it. */
+/** What a log line about a traced call contains, with OpenTelemetry's names. */
 export type LoggedTrace = { readonly trace_id?: string; readonly span_id?: string };
 
-/** What a reply says of an attempt. */
+/** The outcome of an attempt, as its reply says. */
 export type AttemptOutcome = {
   readonly kind: string;
-  /** Of a refusal. */
+  /** The code of a refusal. */
   readonly code?: number | undefined;
-  /** Of a failure, in words of the gateway. */
+  /** The reason of a failure, in the gateway's words. */
   readonly reason?: string | undefined;
 };
 
-/** The attempt as it is begun. */
+/** An attempt that begins. */
 export type BegunAttempt = {
   readonly upstream: { readonly name: string };
   readonly why: string | undefined;
 };
 
-/** More attempts of one call are counted, not told. */
+/** Further attempts of a call are counted, and not described. */
 const MOST_ATTEMPTS = 32;
 
 export class AttemptStory {
   readonly method: string;
   readonly upstream: string;
-  /** `failed`, `cross-check` or `slow`: why a further one was asked. */
+  /** Why a further upstream was asked: `failed`, `cross-check` or `slow`. */
   readonly why: string | undefined;
   /** By the clock's `now`. */
   readonly begunAt: number;
   endedAt: number | undefined;
   outcome: AttemptOutcome | undefined;
-  /** Its own place in the trace. */
+  /** The attempt's place in the trace. */
   readonly trace: TraceContext | undefined;
-  /** What the upstream is sent beside the request. */
+  /** The headers that are sent to the upstream. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #clock: Pick<Clock, "now">;
 
@@ -100,7 +100,7 @@ export class AttemptStory {
 
   ended(outcome: AttemptOutcome): void {
     this.endedAt = this.#clock.now();
-    // Not the reply: it holds the answer's bytes.
+    // The reply itself is not kept: it holds the bytes of the answer.
     const { kind, code, reason } = outcome;
     this.outcome = { kind, code, reason };
   }
@@ -108,12 +108,12 @@ export class AttemptStory {
 
 export class Story {
   readonly options: StoryOptions;
-  /** By the clock's `now`, and in milliseconds since 1970. */
+  /** By the clock's `now`, and as milliseconds since 1970. */
   readonly begunAt: number;
   readonly begunAtWallMs: number;
   readonly steps: { readonly step: StoryStep; readonly at: number }[] = [];
   readonly attempts: AttemptStory[] = [];
-  /** Attempts that are not told. */
+  /** How many attempts are not described. */
   attemptsLeftOut = 0;
   endedAt: number | undefined;
   end: StoryEnd | undefined;
@@ -131,7 +131,7 @@ export class Story {
     this.steps.push({ step, at: this.#clock.now() });
   }
 
-  /** @returns undefined when it asked so often that no more is told. */
+  /** @returns undefined when the story describes enough attempts. */
   asked(attempt: BegunAttempt, method: string): AttemptStory | undefined {
     if (this.attempts.length >= MOST_ATTEMPTS) {
       this.attemptsLeftOut += 1;
@@ -147,7 +147,7 @@ export class Story {
   ended(end: StoryEnd): void {
     this.endedAt = this.#clock.now();
     const { block } = end;
-    // Not the stored block, which tells its number by a getter and holds its parts.
+    // The stored block itself is not kept: it holds its parts in memory.
     this.end = block ? { ...end, block: { number: block.number, hash: block.hash } } : end;
   }
 
@@ -156,13 +156,13 @@ export class Story {
     return trace ? { trace_id: trace.traceId, span_id: trace.spanId } : {};
   }
 
-  /** From its beginning to its end, in milliseconds. */
+  /** The milliseconds that the call took. */
   get ms(): number {
     return (this.endedAt ?? this.#clock.now()) - this.begunAt;
   }
 }
 
-/** A story as people read it. Times are in milliseconds from the call's beginning. */
+/** A story in the form that people read. Times are milliseconds since the call began. */
 export type ToldStory = StoryEnd & {
   readonly ms: number;
   readonly steps: readonly { readonly step: StoryStep; readonly atMs: number }[];
@@ -171,14 +171,14 @@ export type ToldStory = StoryEnd & {
     readonly method: string;
     readonly why: string | undefined;
     readonly atMs: number;
-    /** undefined: it had not ended when the call had. */
+    /** undefined: the attempt had not ended when the call ended. */
     readonly ms: number | undefined;
   })[];
-  /** Further ones that were asked. */
+  /** How many further attempts there were. */
   readonly leftOut: number;
 };
 
-/** Of a call that has ended. */
+/** @param story Of a call that has ended. */
 export function toldStory({
   begunAt,
   end,
@@ -205,7 +205,7 @@ export function toldStory({
 
 const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 
-/** The story as JSON in ASCII, and not longer than that: of many attempts the first ones. */
+/** The story as JSON in ASCII, with as many attempts as fit into so many characters. */
 export function explanationOf(story: Story, mostCharacters: number): string {
   const told = toldStory(story);
   let { asked } = told;

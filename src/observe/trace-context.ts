@@ -1,16 +1,16 @@
-// A call's place in a trace, as W3C Trace Context writes it: what callers send, and what upstreams are sent.
+// A call's place in a trace, in the headers of W3C Trace Context, from callers and to upstreams.
 import { randomFillSync } from "node:crypto";
 
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Where something stands in a trace that somebody else began. */
+/** A place in a trace that another program began. */
 export type RemoteContext = {
   /** 32 hex digits. */
   readonly traceId: string;
   /** 16 hex digits. */
   readonly spanId: string;
   readonly isSampled: boolean;
-  /** `tracestate`, as it came. */
+  /** The header `tracestate` as it came. */
   readonly state: string | undefined;
 };
 
@@ -18,11 +18,11 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const NOTHING = /^0+$/;
 const SAMPLED = 1;
 
-/** In characters: a longer `tracestate` need not be passed on (W3C Trace Context, 3.3.1.5). */
+/** In characters. A longer `tracestate` need not be passed on (W3C Trace Context, 3.3.1.5). */
 const LONGEST_STATE = 512;
 const STATE = /^[\x20-\x7e]+$/;
 
-/** @returns undefined when there is none, or it is none: then the trace begins here. */
+/** @returns undefined where the header is missing or malformed: then a trace begins here. */
 export function readTraceContext(headers: TraceHeaders): RemoteContext | undefined {
   const { traceparent, tracestate } = headers;
   if (typeof traceparent !== "string" || traceparent.length > LONGEST_STATE) return undefined;
@@ -35,11 +35,11 @@ export function readTraceContext(headers: TraceHeaders): RemoteContext | undefin
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED, state };
 }
 
-/** One span's place in a trace. */
+/** The place of one span in a trace. */
 export class TraceContext implements RemoteContext {
   readonly traceId: string;
   readonly spanId: string;
-  /** undefined: the trace begins with it. */
+  /** undefined: the trace begins with this span. */
   readonly parent: RemoteContext | undefined;
   readonly isSampled: boolean;
   readonly state: string | undefined;
@@ -63,7 +63,7 @@ export class TraceContext implements RemoteContext {
     return new TraceContext({ parent: this, isSampled: this.isSampled }, this.#ids);
   }
 
-  /** What who is asked within this span is sent. */
+  /** The headers for a request that is made within this span. */
   headers(): Readonly<Record<string, string>> {
     const traceparent = `00-${this.traceId}-${this.spanId}-${this.isSampled ? "01" : "00"}`;
     return this.state === undefined ? { traceparent } : { traceparent, tracestate: this.state };
@@ -74,7 +74,7 @@ const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 const DRAWN_AT_ONCE = 4_096;
 
-/** Ids by chance. Many bytes are drawn at once: to draw a few costs a microsecond. */
+/** Random ids. Many bytes are drawn at once: each draw costs a microsecond. */
 export class TraceIds {
   readonly #drawn = Buffer.alloc(DRAWN_AT_ONCE);
   #at = DRAWN_AT_ONCE;

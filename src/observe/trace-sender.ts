@@ -1,5 +1,5 @@
-// Sends stories of calls that have ended to a collector: a few times a second, from a bounded queue. Whatever the
-// collector does, nobody waits for it, and what it does not take is dropped and counted.
+// Sends the stories of calls that have ended to a collector, a few times a second, from a bounded queue. No call waits for
+// the collector. Stories that it does not take are dropped and counted.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/waiting.ts";
@@ -10,19 +10,19 @@ export type TraceSenderOptions = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** The most calls that wait. */
+  /** How many calls may wait to be sent. */
   readonly queue: number;
   readonly service: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly version: string;
-  /** Which process of which gateway this is. */
+  /** The name of this process of this gateway. */
   readonly instance: string;
 };
 
 export type SpanExporter = {
-  /** Never rejects. @returns Why they did not arrive; undefined when they did. */
+  /** Never rejects. @returns Why the stories did not arrive; undefined when they did. */
   send(stories: readonly Story[]): Promise<string | undefined>;
-  /** Ends the requests that are being sent. */
+  /** Aborts the requests under way. */
   cut(): void;
 };
 
@@ -58,7 +58,7 @@ export class TraceSender {
     this.#parts = parts;
   }
 
-  /** Takes the story of a call that has ended; it costs the call no more than this. */
+  /** Adds the story of a call that has ended. The call does nothing else for tracing. */
   add(story: Story): void {
     if (this.#isClosed || this.#waiting.length >= this.#options.queue) {
       this.#parts.metrics.traced("dropped", 1);
@@ -68,7 +68,7 @@ export class TraceSender {
     if (!this.#sending) this.#cancelTimer ??= this.#parts.clock.after(SEND_AFTER_MS, this.#begin);
   }
 
-  /** Sends the stories that wait, as far as the collector takes them within `FLUSH_MS`. */
+  /** Sends the stories that wait, as many as the collector takes within `FLUSH_MS`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#begin();
@@ -94,14 +94,14 @@ export class TraceSender {
     this.#sending = undefined;
   }
 
-  /** @returns Why they did not arrive. */
+  /** @returns Why the stories did not arrive. */
   async #send(stories: readonly Story[]): Promise<string | undefined> {
     const { clock, load } = this.#parts;
     let cancel = (): void => undefined;
     try {
       this.#exporter ??= load(this.#options);
       const exporter = await this.#exporter;
-      // The exporter has a timeout of its own, but not for an answer that comes byte by byte.
+      // The exporter's own timeout does not end an answer that comes byte by byte.
       cancel = clock.after(this.#options.timeoutMs + GRACE_MS, () => exporter.cut());
       return await exporter.send(stories);
     } catch (error) {

@@ -1,18 +1,18 @@
-// How each node does and what was learned of it, read when Prometheus looks.
+// The state of each node and what was learned of it, read whenever metrics are.
 import { Gauge, type Registry } from "prom-client";
 
 export type UpstreamSnapshot = {
   readonly upstream: string;
-  /** undefined while the node has not told it. */
+  /** undefined while the node has not told its head. */
   readonly head: number | undefined;
   readonly lagBlocks: number;
   readonly lagSeconds: number;
-  /** Its head is not on the chain that is followed. */
+  /** Whether its head is on another branch than the followed chain. */
   readonly isElsewhere: boolean;
-  /** An operator spares it: it is asked only while no other can be. */
+  /** An operator drained the node: it is asked only while no other can be. */
   readonly isDrained: boolean;
   readonly inFlight: number;
-  /** What callers ask and was not sent yet: it waits for its turn. */
+  /** How many calls of callers wait for their turn at the node. */
   readonly waiting: number;
   readonly groups: readonly {
     readonly group: string;
@@ -28,9 +28,9 @@ export type UpstreamSnapshot = {
     readonly monthLeft: number | undefined;
   };
   readonly lackedMethods: number;
-  /** Some of them. */
+  /** Some of the methods that it lacks. */
   readonly lacked?: readonly string[];
-  /** How far back it is known to reach: all blocks, or so many of the newest; left out: that is not known. */
+  /** How far back the node is known to reach: all blocks, or so many of the newest; left out where it is not known. */
   readonly reaches?: Readonly<Partial<Record<"state" | "history" | "traces", "all" | number>>>;
 };
 
@@ -46,14 +46,14 @@ type UpstreamGauge = {
   /** The end of the metric's name. */
   readonly name: string;
   readonly help: string;
-  /** What it tells beside network and upstream. */
+  /** The labels beside network and upstream. */
   readonly labels?: readonly string[];
-  /** What several processes that ask the same node have in all. Left out: the most of them. */
+  /** How the values of several processes are combined; left out: the highest counts. */
   readonly together?: "sum" | "average" | "min";
   readonly values: (snapshot: UpstreamSnapshot) => readonly Value[];
 };
 
-/** Of the node as a whole; undefined: it is not told. */
+/** One value for the node; undefined: there is none. */
 const one = (
   name: string,
   help: string,

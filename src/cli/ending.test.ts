@@ -19,8 +19,9 @@ function running(isServing = true) {
     return closed.promise;
   };
   const kill = (): void => void done.push("kill");
-  if (isServing) ending.serves({ stop, kill, drainMs: () => 25_000 });
-  return { clock, done, closed, ending };
+  const gateway = { stop, kill, drainMs: () => 25_000 };
+  if (isServing) ending.serves(gateway);
+  return { clock, done, closed, ending, gateway };
 }
 const DRAINING = "draining: running calls end, nobody new is let in";
 
@@ -72,6 +73,31 @@ describe("the end of a gateway", () => {
     const { ending, done } = running(false);
     ending.signalled("SIGTERM");
     expect(done).toEqual(["ended before it listened", "exit 0"]);
+  });
+
+  describe("while stores are opened", () => {
+    it("closes them in order, when the start ends soon", async () => {
+      const { ending, done, closed, clock, gateway } = running(false);
+      ending.opens();
+      ending.signalled("SIGINT");
+      expect(done).toEqual([]);
+      ending.serves(gateway);
+      closed.resolve();
+      await clock.advance(0);
+      await clock.advance(60_000);
+      expect(done).toEqual([DRAINING, "stop", "ended", "exit 0"]);
+    });
+
+    it("is at once when the start takes long, or when it is told so again", async () => {
+      const { ending, done, clock, gateway } = running(false);
+      ending.opens();
+      ending.signalled("SIGINT");
+      await clock.advance(1_000);
+      expect(done).toEqual(["ended before it listened", "exit 0"]);
+      ending.serves(gateway);
+      ending.signalled("SIGINT");
+      expect(done).toHaveLength(2);
+    });
   });
 
   it("for another reason than a signal begins once, and hastens nothing", async () => {

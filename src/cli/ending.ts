@@ -30,10 +30,13 @@ export type EndingParts = {
 const SAME_WITHIN_MS = 1_000;
 /** The time to close everything after the running calls have ended. */
 const GRACE_MS = 4_500;
+/** For a start that is under way: what it has opened can be closed in order once it has ended. */
+const STARTING_MS = 1_000;
 
 export class ProcessEnding {
-  #begunAt: number | undefined;
+  #begun: { readonly at: number; readonly why: string } | undefined;
   #hasEnded = false;
+  #hasStores = false;
   #gateway: Ended | undefined;
   readonly #parts: EndingParts;
 
@@ -42,32 +45,47 @@ export class ProcessEnding {
   }
 
   get hasBegun(): boolean {
-    return this.#begunAt !== undefined;
+    return this.#begun !== undefined;
+  }
+
+  /** Stores are being opened. One that is left open is looked at for longer by the next start. */
+  opens(): void {
+    this.#hasStores = true;
   }
 
   /** The gateway has started. */
   serves(gateway: Ended): void {
     this.#gateway = gateway;
+    if (this.#begun && !this.#hasEnded) this.#stop(gateway, this.#begun.why);
   }
 
   /** A signal asks the process to end: the first one in order, a second one at once. */
   signalled(signal: string): void {
-    if (this.#begunAt === undefined) this.begin(signal);
-    else if (this.#parts.clock.now() - this.#begunAt >= SAME_WITHIN_MS)
+    if (this.#begun === undefined) this.begin(signal);
+    else if (this.#parts.clock.now() - this.#begun.at >= SAME_WITHIN_MS)
       this.#endAtOnce(`${signal}, a second time`);
   }
 
   /** Ends in order. Only the first call has an effect. @param why A signal, or the reason of the process itself. */
   begin(why: string): void {
-    const { log, clock, end } = this.#parts;
-    if (this.#begunAt !== undefined) return;
-    this.#begunAt = clock.now();
-    const gateway = this.#gateway;
-    if (!gateway) {
-      log.info({ why }, "ended before it listened");
-      end(0);
-      return;
-    }
+    const { clock } = this.#parts;
+    if (this.#begun) return;
+    this.#begun = { at: clock.now(), why };
+    if (this.#gateway) this.#stop(this.#gateway, why);
+    else if (this.#hasStores) clock.after(STARTING_MS, () => this.#endUnserved(why));
+    else this.#endUnserved(why);
+  }
+
+  #endUnserved(why: string): void {
+    if (this.#hasEnded || this.#gateway) return;
+    this.#hasEnded = true;
+    const { log, end } = this.#parts;
+    log.info({ why }, "ended before it listened");
+    end(0);
+  }
+
+  #stop(gateway: Ended, why: string): void {
+    const { log, clock } = this.#parts;
     const drainMs = gateway.drainMs();
     log.info({ why, withinMs: drainMs }, "draining: running calls end, nobody new is let in");
     clock.after(drainMs + GRACE_MS, () => this.#endAtOnce("it did not end within its time"));
@@ -84,7 +102,7 @@ export class ProcessEnding {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     const { log, clock, end } = this.#parts;
-    log.info({ tookMs: Math.round(clock.now() - (this.#begunAt ?? 0)) }, "ended");
+    log.info({ tookMs: Math.round(clock.now() - (this.#begun?.at ?? 0)) }, "ended");
     end(code);
   }
 

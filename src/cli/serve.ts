@@ -78,10 +78,10 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     else if (!ending.hasBegun && gateway) systemd.reloads(gateway.reloadFile());
   });
   if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
-  gateway = await startServing(options, { environment, log });
+  gateway = await startServing(options, { environment, log, onOpening: () => ending.opens() });
   replacing.tellOfEarlier(gateway);
   ending.serves(gateway);
-  systemd.serves(gateway.isAlive);
+  if (!ending.hasBegun) systemd.serves(gateway.isAlive);
 }
 
 /** npm passes on SIGTERM and SIGINT only. If npm ends otherwise, the gateway must not go on holding its ports. */
@@ -103,16 +103,24 @@ function isTerminalGone(): boolean {
   }
 }
 
+type StartParts = {
+  readonly environment: Environment;
+  readonly log: Logger;
+  /** Is called before stores are opened. */
+  readonly onOpening: () => void;
+};
+
 async function startServing(
   { configPath, port, urls, isOverDevnet }: ServeOptions,
-  { environment, log }: { readonly environment: Environment; readonly log: Logger },
+  parts: StartParts,
 ): Promise<Gateway> {
+  const { environment, log, onOpening } = parts;
   if (urls.length > 0) {
     if (configPath !== undefined)
       throw new CommandFailure("give URLs or --config, not both", { exitCode: 2 });
     const { prepareFirstStart } = await import("./first-start.ts");
     const first = await prepareFirstStart(urls, environment);
-    const gateway = await startOver(first, port, { environment, log });
+    const gateway = await startOver(first, port, parts);
     first.announce(gateway.urls.server);
     return gateway;
   }
@@ -122,16 +130,16 @@ async function startServing(
     return serveDevnet({
       log,
       leftPath: leftConfigPath(environment, "devnet"),
-      startOver: (devnet) => start(withPort(devnet, port), { log, servers: 1 }),
+      startOver: (devnet) => start(withPort(devnet, port), { log, servers: 1, onOpening }),
     });
   }
-  return startOver(found, port, { environment, log });
+  return startOver(found, port, parts);
 }
 
 async function startOver(
   { path, because }: ConfigSource,
   port: number | undefined,
-  { environment, log }: { readonly environment: Environment; readonly log: Logger },
+  { environment, log, onOpening }: StartParts,
 ): Promise<Gateway> {
   log.info({ path, because }, "configuration");
   const read = (facts: Facts, text?: string): ParsedConfig =>
@@ -143,10 +151,6 @@ async function startOver(
   const identifying = new Identifying(read, { clock: systemClock, log });
   const config = orMistakes(await identifying.read());
   log.level = config.log.level;
-  if (config.keys.length === 0 && path !== leftConfigPath(environment))
-    log.warn(
-      "no keys are configured: only keys that are made let callers in (headgate keys create)",
-    );
   const servers = await serverCount(config.processes, log);
   const ported = (parsed: ParsedConfig): ParsedConfig =>
     parsed.kind === "mistakes" ? parsed : { ...parsed, config: withPort(parsed.config, port) };
@@ -155,7 +159,9 @@ async function startOver(
     read: async () => ported(await identifying.read()),
     check: (text) => ported(identifying.check(text)),
   };
-  return identifying.watch(await start(withPort(config, port), { log, servers, source }));
+  return identifying.watch(
+    await start(withPort(config, port), { log, servers, source, onOpening }),
+  );
 }
 
 /** A certificate that cannot be used is a mistake of the configuration. */
@@ -185,14 +191,18 @@ const withPort = (config: Config, port: number | undefined): Config =>
         },
       };
 
-/**
- * @param parts.servers How many processes answer callers; 1: one process does everything.
- * @throws CommandFailure for an error that a person can put right.
- */
+type StartOptions = Pick<StartParts, "log" | "onOpening"> & {
+  /** How many processes answer callers; 1: one process does everything. */
+  readonly servers: number;
+  readonly source?: ConfigurationSource;
+};
+
+/** @throws CommandFailure for an error that a person can put right. */
 async function start(
   config: Config,
-  { log, servers, source }: { log: Logger; servers: number; source?: ConfigurationSource },
+  { log, servers, source, onOpening }: StartOptions,
 ): Promise<Gateway> {
+  onOpening();
   const parts = { clock: systemClock, log, source };
   try {
     if (servers === 1) return await startGateway(config, parts);

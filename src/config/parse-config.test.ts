@@ -247,6 +247,20 @@ describe("variables of the environment", () => {
     expect(mistakesIn(text)).toEqual(["keys[0].key: the environment variable DEMO_KEY is not set"]);
   });
 
+  it.each([
+    ["networks: { eth-mainnet: { upstreams: ['${IT}'] } }", "networks.eth-mainnet.upstreams[0]"],
+    [
+      "networks: { eth-mainnet: { upstreams: ['alchemy://${IT}'] } }",
+      "networks.eth-mainnet.upstreams[0]",
+    ],
+    [
+      "networks: [eth-mainnet, base]\ndefaults: { upstreams: ['alchemy://${IT}'] }",
+      "defaults.upstreams[0]",
+    ],
+  ])("are told once where they are an upstream: %s", (text, path) => {
+    expect(mistakesIn(text)).toEqual([`${path}: the environment variable IT is not set`]);
+  });
+
   it("are never shown, as they may hold a secret", () => {
     const text = `listen:\n  port: \${PORT}\n${stringify({ networks: { a: evm } })}`;
     expect(mistakesIn(text, { PORT: "s3cret" })).toEqual([

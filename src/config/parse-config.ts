@@ -20,7 +20,7 @@ import {
 import { withEnvironment } from "./environment-settings.ts";
 import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts";
 import { type Config, configSchema } from "./schema.ts";
-import { type Environment, type Path, pathText } from "./setting-names.ts";
+import type { Environment, Path } from "./setting-names.ts";
 import { type Facts, writtenOut } from "./short-forms.ts";
 import { withTracingVariables } from "./story-settings.ts";
 
@@ -54,7 +54,7 @@ export function parseConfig(
   );
   const parsed = configSchema.safeParse(value, { error: plainWords });
   // A vendor that cannot be resolved leaves no valid URL behind: its mistake is told once.
-  const first = [...unset, ...shortened];
+  const first = [...unset, ...without(shortened, unset)];
   if (parsed.success && first.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
   const variableOf = (path: Path): string | undefined => {
@@ -85,11 +85,14 @@ const isAtOrBelow = (path: Path, above: Path): boolean =>
 const fromVariable = (variable: string | undefined): string =>
   variable === undefined ? "" : ` (${variable})`;
 
-/** Leaves out further mistakes of a setting that has one already. */
-function without(found: readonly Mistake[], unset: readonly Mistake[]): Mistake[] {
-  const paths = new Set(unset.map(({ path }) => pathText(path)));
-  return found.filter(({ path }) => !paths.has(pathText(path)));
-}
+/** Leaves out further mistakes of a setting that has one already, and of what is made of that setting. */
+const without = (found: readonly Mistake[], told: readonly Mistake[]): readonly Mistake[] =>
+  found.filter(({ path }) => !told.some((each) => comesOf(path, each.path)));
+
+/** A network's upstreams are its own and those of the defaults. */
+const comesOf = (path: Path, cause: Path): boolean =>
+  isAtOrBelow(path, cause) ||
+  (isAtOrBelow(cause, ["defaults", "upstreams"]) && path.at(-1) === "upstreams");
 
 const inFileOrder = (mistakes: readonly Mistake[], offsetOf: (path: Path) => number): string[] =>
   mistakes

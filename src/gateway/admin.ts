@@ -34,9 +34,11 @@ export class Admin {
   readonly #keys: KeyBook;
   readonly #admin: AdminServer;
   #prices: PriceList | undefined;
+  readonly #log: Logger;
 
   constructor(config: Config, parts: AdminParts) {
-    const { state, clock } = parts;
+    const { state, clock, log } = parts;
+    this.#log = log;
     this.#keys = new KeyBook(
       { ...configuredIn(config), secret: config.keySecret },
       { state, clock },
@@ -56,7 +58,17 @@ export class Admin {
 
   /** @returns The port, also when the configuration leaves it open. */
   listen(): Promise<number> {
+    void this.#warnWithoutKeys();
     return this.#admin.listen();
+  }
+
+  async #warnWithoutKeys(): Promise<void> {
+    // Whoever opens the state tells of one that cannot be reached.
+    const keys = await this.#keys.list().catch(() => undefined);
+    if (keys?.every(({ status }) => status !== "active"))
+      this.#log.warn(
+        "there are no keys: nobody is let in until one is made (headgate keys create)",
+      );
   }
 
   reconfigure(config: Config): void {

@@ -2,9 +2,11 @@
 // the next one may start.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
@@ -108,6 +110,39 @@ describe.each(atDepth([1], [1, 2]))("a gateway over %i processes that answer", (
     expect(await once(next, "exit")).toEqual([0, null]);
   });
 });
+
+describe.each([1, 2])(
+  "Ctrl-C while %i processes begin, their store is open already,",
+  (processes) => {
+    it("closes it in order, and the next one takes it over", async () => {
+      const path = join(data, "headgate.yaml");
+      const port = { listen: { port: 0 } };
+      await writeFile(path, JSON.stringify({ ...settings(processes), ...port, admin: port }));
+      const isLeftOpen = (): boolean => existsSync(join(data, "main/in-use"));
+      const interrupted = async (): Promise<string> => {
+        await rm(join(data, "main/in-use"), { force: true });
+        const begun = spawn(process.execPath, ["bin/headgate.mjs", "--config", path], {
+          stdio: ["ignore", "pipe", "inherit"],
+        });
+        left.push(begun.pid ?? 0);
+        const told = text(begun.stdout);
+        const ended = once(begun, "exit");
+        await until("it opens the store", async () => isLeftOpen());
+        begun.kill("SIGINT");
+        expect(await ended).toEqual([0, null]);
+        return told;
+      };
+      // A start that takes longer than a second is not waited for.
+      let told = await interrupted();
+      for (let more = 4; more > 0 && told.includes("ended before it listened"); more -= 1)
+        told = await interrupted();
+      expect(told).toContain('"msg":"ended"');
+      expect(isLeftOpen()).toBe(false);
+      const next = await start(processes);
+      expect(next.log.map(({ msg }) => msg)).not.toContainEqual(expect.stringContaining("damaged"));
+    });
+  },
+);
 
 /** As npm does: between us and the gateway, with its variable in the environment. */
 const NPM = `const env = { ...process.env, npm_lifecycle_event: "start" };

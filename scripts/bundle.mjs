@@ -68,7 +68,7 @@ export async function write(folder, entries, plugins = []) {
     platform: "node",
     logLevel: "silent",
     external: APART,
-    plugins,
+    plugins: [onlyWhatIsNamed, ...plugins],
   });
   const { output } = await build.write({
     dir: folder,
@@ -80,6 +80,27 @@ export async function write(folder, entries, plugins = []) {
   });
   await build.close();
   return output;
+}
+
+/**
+ * Of a module of Node.js that is imported each member is looked up, and some are made by that: for `node:http` a second
+ * `undici`, which takes 45 ms. The code gets the members that it names, and no others.
+ */
+const onlyWhatIsNamed = {
+  name: "only-what-is-named",
+  // Each stays on its line, as the maps have it.
+  renderChunk: (code) => ({ code: code.replace(IMPORT_OF_NODE, namedOf), map: null }),
+};
+
+const IMPORT_OF_NODE = /^import ([^;"']+?) from "(node:[a-z0-9_/]+)";$/gm;
+
+function namedOf(whole, clause, module) {
+  const [, own, names] = /^(?:([\w$]+)(?:, )?)?(?:(\{.+\}))?$/.exec(clause) ?? [];
+  const bound = [own, names?.replace(/\bdefault as\b/g, "default:").replace(/ as /g, ": ")].filter(
+    Boolean,
+  );
+  if (bound.length === 0 || names?.includes("default:")) return whole;
+  return `const ${bound.map((to) => `${to} = process.getBuiltinModule("${module}")`).join(", ")};`;
 }
 
 /** What a source finds beside itself it finds there still. */

@@ -117,6 +117,7 @@ export async function startGateway(
       admin: urlOf(config.admin.listen, adminPort),
     };
     log.info({ ...urls, networks: networks.names }, "listening");
+    admin.prepare();
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),

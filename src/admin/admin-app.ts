@@ -2,6 +2,7 @@
 // told when something fails. The routes are declared in routes.ts.
 
 import type { Socket } from "node:net";
+import { getRequestListener } from "@hono/node-server";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Next } from "hono";
 import { HTTPException } from "hono/http-exception";
@@ -24,6 +25,7 @@ import {
   type AdminServerParts,
   actorOf,
   addressOf,
+  MOST_TEXT_BYTES,
   mistakesIn,
   noteChange,
   readBody,
@@ -32,7 +34,7 @@ import {
   shownCall,
 } from "./admin-parts.ts";
 import { type AdminRequest, admitted, covers, type Operator, type Tokens } from "./admission.ts";
-import { addConfigurationAnswers, MOST_TEXT_BYTES } from "./configuration-routes.ts";
+import { addConfigurationAnswers } from "./configuration-routes.ts";
 import { addConsole } from "./console-files.ts";
 import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
 import { addLiveAnswer } from "./live-feed.ts";
@@ -47,17 +49,34 @@ const MOST_BODY_BYTES = 64 * 1024;
 const mostBytesFor = (path: string): number =>
   path.startsWith("/configuration/") ? 2 * MOST_TEXT_BYTES : MOST_BODY_BYTES;
 
-/** @param options.tokens The tokens as they are now; a reload may change them. */
-export function adminApp(
-  options: {
-    readonly tokens: () => Tokens;
-    /** Aborts when the admin server closes. */
-    readonly ending?: AbortSignal;
-    /** Called with the connection of each admitted request. */
-    readonly onLetIn?: (socket: Socket) => void;
-  },
+type AdminAppOptions = {
+  /** The tokens as they are now; a reload may change them. */
+  readonly tokens: () => Tokens;
+  /** Aborts when the admin server closes. */
+  readonly ending?: AbortSignal;
+  /** Called with the connection of each admitted request. */
+  readonly onLetIn?: (socket: Socket) => void;
+};
+
+/** The same for requests as Node.js gives them. */
+export function adminListener(
+  options: AdminAppOptions,
   parts: AdminServerParts,
-): AdminApp {
+): ReturnType<typeof getRequestListener> {
+  const app = adminApp(options, parts);
+  const nextUnreadableId = requestIds();
+  return getRequestListener((request, bindings) => app.fetch(request, bindings), {
+    overrideGlobalObjects: false,
+    errorHandler: () => unreadable(nextUnreadableId()),
+  });
+}
+
+const unreadable = (requestId: string): Response => {
+  const headers = { "X-Request-Id": requestId };
+  return problemResponse(new Problem(400, "this is no request that can be read", { headers }));
+};
+
+export function adminApp(options: AdminAppOptions, parts: AdminServerParts): AdminApp {
   const nextRequestId = requestIds();
   const app: AdminApp = new OpenAPIHono({
     defaultHook: (result) => {

@@ -20,6 +20,9 @@ import { type AdminRequest, isJson, type Operator } from "./admission.ts";
 import { type Problem, problems } from "./problem.ts";
 import type { Status } from "./schemas.ts";
 
+/** In bytes: to read a larger configuration could delay callers for seconds. */
+export const MOST_TEXT_BYTES = 131_072;
+
 export type Reloaded =
   /** What was changed, one line each; none when nothing was to be changed. */
   | { readonly kind: "reloaded"; readonly changed: readonly string[] }

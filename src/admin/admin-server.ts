@@ -1,14 +1,12 @@
 // HTTP for operators, on its own port: keys, usage, metrics, and the state of the gateway.
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import { Connections } from "../server/connections.ts";
-import { hasOneHost, Listener, requestIds } from "../server/listener.ts";
+import { hasOneHost, Listener } from "../server/listener.ts";
 import { Handshakes } from "../server/refusals.ts";
 import type { CertificateFiles } from "../server/tls-front.ts";
-import { adminApp } from "./admin-app.ts";
 import type { AdminServerParts } from "./admin-parts.ts";
 import { type TokenSettings, type Tokens, tokensOf } from "./admission.ts";
-import { Problem, problemResponse } from "./problem.ts";
 
 /** Without any token only this machine is answered. */
 export type AdminServerOptions = TokenSettings & {
@@ -29,6 +27,8 @@ const BOUNDS = {
   silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its answer is cut off
 };
 
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
 /** Handshakes that one address may make each second without a right token; twenty times as many at once. */
 const HANDSHAKES = { perSecond: 10 };
 
@@ -41,17 +41,18 @@ export class AdminServer {
   );
   #tokens: Tokens;
   readonly #ending = new AbortController();
+  readonly #read: () => Promise<Answer>;
+  /** What answers; undefined before it is read. */
+  #answer: Promise<Answer> | undefined;
 
   constructor({ host, port, tls, ...settings }: AdminServerOptions, parts: AdminServerParts) {
     this.#tokens = tokensOf(settings);
     const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
     const { signal: ending } = this.#ending;
-    const app = adminApp({ tokens: () => this.#tokens, onLetIn, ending }, parts);
-    const nextUnreadableId = requestIds();
-    const answer = getRequestListener((request, bindings) => app.fetch(request, bindings), {
-      overrideGlobalObjects: false,
-      errorHandler: () => unreadable(nextUnreadableId()),
-    });
+    this.#read = async () => {
+      const { adminListener } = await import("./admin-app.ts");
+      return adminListener({ tokens: () => this.#tokens, onLetIn, ending }, parts);
+    };
     const { clock } = parts;
     const handshakes = new Handshakes(HANDSHAKES, {
       connections: {
@@ -64,7 +65,8 @@ export class AdminServer {
       { host, port, tls, bounds: BOUNDS },
       {
         serve: ({ request, response, requestId }) => {
-          if (hasOneHost(request)) return void answer(request, response);
+          if (hasOneHost(request))
+            return void this.prepare().then((answer) => answer(request, response));
           response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
         },
         onConnection: (socket) => {
@@ -101,6 +103,15 @@ export class AdminServer {
     return this.#listener.listen();
   }
 
+  /**
+   * Reads what answers, which takes a fifth of a start: to be called once callers are answered. A package that is
+   * replaced later has other files.
+   */
+  prepare(): Promise<Answer> {
+    this.#answer ??= this.#read();
+    return this.#answer;
+  }
+
   close(): Promise<void> {
     this.#ending.abort();
     const closed = this.#listener.close();
@@ -110,8 +121,3 @@ export class AdminServer {
 }
 
 const noop = (): void => undefined;
-
-const unreadable = (requestId: string): Response => {
-  const headers = { "X-Request-Id": requestId };
-  return problemResponse(new Problem(400, "this is no request that can be read", { headers }));
-};

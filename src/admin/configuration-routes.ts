@@ -5,14 +5,12 @@ import {
   type AdminContext,
   type AdminServerParts,
   actorOf,
+  MOST_TEXT_BYTES,
   readBodyAs,
 } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 import { body, failures, forAll, forRead, json } from "./routes.ts";
 import { checked, configuration, configurationText, replaced } from "./schemas.ts";
-
-/** In bytes: to read a larger configuration could delay callers for seconds. */
-export const MOST_TEXT_BYTES = 131_072;
 
 const tags = ["configuration"];
 const text = body("ConfigurationText", true);

@@ -62,6 +62,11 @@ export class Admin {
     return this.#admin.listen();
   }
 
+  /** Reads the code that answers operators. Call it once callers are answered; an earlier request also has it read. */
+  prepare(): void {
+    void this.#admin.prepare();
+  }
+
   async #warnWithoutKeys(): Promise<void> {
     // Whoever opens the state tells of one that cannot be reached.
     const keys = await this.#keys.list().catch(() => undefined);

@@ -4,8 +4,13 @@ import { createHmac, randomBytes } from "node:crypto";
 import { access, constants, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
-import type { Checked, FileReplaced, Reloaded, ShownConfiguration } from "../admin/admin-parts.ts";
-import { MOST_TEXT_BYTES } from "../admin/configuration-routes.ts";
+import {
+  type Checked,
+  type FileReplaced,
+  MOST_TEXT_BYTES,
+  type Reloaded,
+  type ShownConfiguration,
+} from "../admin/admin-parts.ts";
 import { withHidden, withRevealed } from "../config/hidden-values.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import { writeFailure } from "../disk/writable.ts";

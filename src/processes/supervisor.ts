@@ -107,6 +107,7 @@ export async function startSupervisor(
     };
     const { servers } = options;
     log.info({ ...urls, networks: Object.keys(config.networks), servers }, "listening");
+    admin.prepare();
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),

@@ -67,6 +67,19 @@ it("is read once it is there, and its traces and folders are those of the source
   expect(await run("bin/headgate.mjs", { HEADGATE_UNBUNDLED: "1" })).toContain("Error: first\n");
 });
 
+it("takes of a module of Node.js what it names: the rest of `node:http` is a second undici", async () => {
+  await write(
+    "hail",
+    'import { createServer as make, STATUS_CODES } from "node:http";\nimport path from "node:path";\n' +
+      "export const hail = () => [typeof make, STATUS_CODES[404], typeof path.join, " +
+      'process.moduleLoadList.some((name) => name.includes("undici/undici"))].join();\n',
+  );
+  await run("scripts/bundle.mjs");
+  expect(await run("bin/headgate.mjs")).toBe("function,Not Found,function,false\n");
+  const unbundled = await run("bin/headgate.mjs", { HEADGATE_UNBUNDLED: "1" });
+  expect(unbundled).toBe("function,Not Found,function,true\n");
+});
+
 it("is not read after a source changed", async () => {
   await run("scripts/bundle.mjs");
   await write("hail", hailing("later"));

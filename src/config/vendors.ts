@@ -12,6 +12,8 @@ export type VendorLimits = {
   readonly batches?: string;
   /** On which plans or chains it has traces. */
   readonly traces?: string;
+  /** That it is closed, or will be. */
+  readonly closed?: string;
 };
 
 type Vendor = VendorLimits & {

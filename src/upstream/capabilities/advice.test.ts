@@ -97,6 +97,14 @@ describe("the advice for a network", () => {
     expect(advice(node("a", { vendorLimits }, without), node("b"))).toEqual([]);
   });
 
+  it("names a vendor that is closed, whether its node still answers or not", () => {
+    const vendorLimits = { closed: "its end was announced" };
+    const line = "eth: b: its end was announced. Add a node of another vendor.";
+    expect(advice(node("a"), node("b", { vendorLimits }))).toEqual([line]);
+    const found = { kind: "unusable", reason: "away" } as const;
+    expect(advice(node("b", { vendorLimits, found })).at(-1)).toBe(line);
+  });
+
   it("says what one node, one vendor and polling mean", () => {
     expect(advice(node("a", { url: "https://a" }))).toEqual([
       expect.stringContaining("wss://"),

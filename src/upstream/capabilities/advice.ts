@@ -29,8 +29,11 @@ type Usable = CheckedUpstream & { readonly found: Extract<Inspection, { kind: "u
 /** One short sentence or two for each thing to do, the dearest limits first; empty where all is well. */
 export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetwork): string[] {
   const usable = upstreams.filter((each): each is Usable => each.found.kind === "usable");
+  const closed = upstreams.flatMap(({ name, vendorLimits: { closed: why } }) =>
+    why === undefined ? [] : [`${network}: ${name}: ${why}. Add a node of another vendor.`],
+  );
   if (usable.length === 0)
-    return [`${network}: no node can be used: put right what is said above.`];
+    return [`${network}: no node can be used: put right what is said above.`, ...closed];
   const has = (method: string): boolean => usable.some(({ found }) => found.has.includes(method));
   const lines = [
     ...limits(usable, logBlocks),
@@ -39,7 +42,7 @@ export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetw
     ...push(usable),
     ...others(usable),
   ];
-  return lines.map((line) => `${network}: ${line}`);
+  return [...lines.map((line) => `${network}: ${line}`), ...closed];
 }
 
 /** By how many calls a limit makes of one, the most first. */

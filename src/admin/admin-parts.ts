@@ -18,7 +18,7 @@ import type { CallTrials } from "../server/try-call.ts";
 import type { State } from "../state/state.ts";
 import { type AdminRequest, isJson, type Operator } from "./admission.ts";
 import { type Problem, problems } from "./problem.ts";
-import type { Status } from "./schemas.ts";
+import type { CheckedAnswer, ConfigurationAnswer, Status } from "./schemas.ts";
 
 /** In bytes: to read a larger configuration could delay callers for seconds. */
 export const MOST_TEXT_BYTES = 131_072;
@@ -31,36 +31,6 @@ export type Reloaded =
   /** It cannot be done here or now. */
   | { readonly kind: "refused"; readonly why: string };
 
-/** A reload that was asked for, and its outcome. */
-export type PastReload = Actor & {
-  /** ISO 8601. */
-  readonly at: string;
-  readonly outcome: Reloaded["kind"];
-  /** What was changed, what is wrong with the file, or why it was refused; without secrets. */
-  readonly lines: readonly string[];
-};
-
-/** What would happen if a text were the configuration. */
-export type Checked = {
-  readonly mistakes: readonly string[];
-  /** One line for each setting that would change; without secrets. */
-  readonly changed: readonly string[];
-};
-
-export type ShownConfiguration = {
-  readonly path?: string;
-  /** Without secrets; undefined where it cannot be told which values are secrets, or where there is no file. */
-  readonly text?: string;
-  /** A keyed hash of the file. The key is this process's own: a plain hash would help to guess secrets. */
-  readonly version?: string;
-  /** undefined: the file can be replaced. */
-  readonly whyNotWritable?: string;
-  /** What a reload would change now; empty where the file is what runs. */
-  readonly pending: Checked;
-  /** Newest first. */
-  readonly reloads: readonly PastReload[];
-};
-
 export type FileReplaced =
   | (Extract<Reloaded, { kind: "reloaded" }> & { readonly version: string })
   | Exclude<Reloaded, { kind: "reloaded" }>
@@ -68,9 +38,9 @@ export type FileReplaced =
   | { readonly kind: "changed meanwhile" };
 
 type ConfigurationFile = {
-  shown(): Promise<ShownConfiguration>;
+  shown(): Promise<ConfigurationAnswer>;
   /** Checks a text, in which marks stand for hidden values. Nothing is changed. */
-  validate(text: string): Promise<Checked>;
+  validate(text: string): Promise<CheckedAnswer>;
   /**
    * Replaces the file and reloads. Where the reload is refused, the file stays as it was. Never rejects.
    *
@@ -204,8 +174,8 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
     isDrained,
     inFlight,
     lackedMethods,
-    ...(lacked && { lacked: [...lacked] }),
-    ...(reaches && { reaches }),
+    lacked,
+    reaches,
     groups: snapshot.groups.map(({ group, breaker, errorRate, medianMs, p95Ms }) => {
       return { group, breaker, errorRate, medianMs, p95Ms };
     }),
@@ -213,9 +183,5 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
   };
 }
 
-/** Copies the lists, which are readonly. */
-export const shownCall = ({ steps, asked, members: _, ...call }: TailedCall) => ({
-  ...call,
-  steps: [...steps],
-  asked: [...asked],
-});
+/** A call of the tail, without the number of members that the story of a batch has. */
+export const shownCall = ({ members: _, ...call }: TailedCall) => call;

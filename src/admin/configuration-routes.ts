@@ -63,13 +63,12 @@ export function addConfigurationAnswers(
   { configuration: file, log }: Pick<AdminServerParts, "configuration" | "log">,
 ): void {
   app.openapi(configurationRoutes.show, async (context) => {
-    const { reloads, pending, ...shown } = await file.shown();
+    const shown = await file.shown();
     if (shown.version !== undefined) context.header("ETag", `"${shown.version}"`);
-    const past = reloads.map((each) => ({ ...each, lines: [...each.lines] }));
-    return context.json({ ...shown, pending: listsOf(pending), reloads: past }, 200);
+    return context.json(shown, 200);
   });
   app.openapi(configurationRoutes.validate, async (context) =>
-    context.json(listsOf(await file.validate(await textOf(context))), 200),
+    context.json(await file.validate(await textOf(context)), 200),
   );
   app.openapi(configurationRoutes.apply, async (context) => {
     const version = context.req.valid("header")["if-match"].replace(/^"|"$/g, "");
@@ -80,14 +79,9 @@ export function addConfigurationAnswers(
     if (outcome.kind === "refused") throw problems.conflict(outcome.why);
     log.info({ who: by.who, address: by.from }, "the configuration file was replaced");
     context.header("ETag", `"${outcome.version}"`);
-    return context.json({ changed: [...outcome.changed], version: outcome.version }, 200);
+    return context.json({ changed: outcome.changed, version: outcome.version }, 200);
   });
 }
-
-const listsOf = (lists: Readonly<Record<"mistakes" | "changed", readonly string[]>>) => ({
-  mistakes: [...lists.mistakes],
-  changed: [...lists.changed],
-});
 
 /** @throws Problem */
 async function textOf(context: AdminContext): Promise<string> {

@@ -8,7 +8,7 @@ import { CountedMetrics } from "../observe/call-rates.ts";
 import { combinedIncidents } from "../observe/incidents.ts";
 import { type AdminApp, type AdminServerParts, requestOf, shownCall } from "./admin-parts.ts";
 import { type AdminRequest, covers, type Operator } from "./admission.ts";
-import { chartedOf, liveNetwork, type Sample, shownIncidents } from "./live-network.ts";
+import { chartedOf, liveNetwork, type Sample } from "./live-network.ts";
 import { Problem, problems } from "./problem.ts";
 import { operationRoutes, ROLE } from "./routes.ts";
 import type { LiveStatus } from "./schemas.ts";
@@ -103,10 +103,10 @@ export class LiveFeed {
     const incidentsByNetwork = combinedIncidents(happened);
     const status: LiveStatus = {
       at: isoText(clock.wallTime()),
-      networks: networks.map((each) => ({
-        ...each,
-        ...shownIncidents(incidentsByNetwork.get(each.network)),
-      })),
+      networks: networks.map((each) => {
+        const { evidence = [], reorganisations = [] } = incidentsByNetwork.get(each.network) ?? {};
+        return { ...each, evidence, lastReorganisations: reorganisations };
+      }),
       calls: this.#newOf(tail).map(shownCall),
     };
     return JSON.stringify(status);

@@ -7,7 +7,6 @@ import {
   ratesBetween,
   type UpstreamCounts,
 } from "../observe/call-rates.ts";
-import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { LiveStatus, Status } from "./schemas.ts";
 
 /** The counts of all networks at a moment. */
@@ -71,7 +70,7 @@ export function liveNetwork(
   { upstreams, ...network }: ShownNetwork,
   counted: CountedMetrics,
   { since, now: sample }: { readonly since: Sample; readonly now: Sample },
-): Omit<LiveNetwork, keyof ReturnType<typeof shownIncidents>> {
+): Omit<LiveNetwork, "evidence" | "lastReorganisations"> {
   const { network: name } = network;
   const now = sample.counts.get(name) as NetworkCounts;
   const then = since.counts.get(name) ?? now;
@@ -96,15 +95,5 @@ export function liveNetwork(
     }),
   };
 }
-
-/** Copies the lists, which are readonly. */
-export const shownIncidents = ({ evidence, reorganisations }: Partial<NetworkIncidents> = {}) => ({
-  evidence: [...(evidence ?? [])],
-  lastReorganisations: (reorganisations ?? []).map(({ removed, added, ...rest }) => ({
-    ...rest,
-    removed: [...removed],
-    added: [...added],
-  })),
-});
 
 const NOTHING: UpstreamCounts = { calls: 0, failed: 0, lies: 0, proofFailures: 0, dissents: 0 };

@@ -6,6 +6,7 @@ import {
   auditPage,
   callTail,
   drained,
+  listOf,
   liveHistory,
   liveStatus,
   madeKey,
@@ -95,7 +96,7 @@ export const keyRoutes = {
     summary: "All keys, by name.",
     tags,
     responses: {
-      200: json(z.strictObject({ keys: z.array(shownKey) }), "The keys, without their texts."),
+      200: json(z.strictObject({ keys: listOf(shownKey) }), "The keys, without their texts."),
       ...failures(503),
     },
   }),

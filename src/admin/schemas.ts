@@ -1,7 +1,8 @@
 // The schemas of the admin API's requests and responses, for the document, the console and the tests. Requests for keys are
 // only described here: the key book checks them by the rules of the configuration.
 import { z } from "@hono/zod-openapi";
-import { keyRequest } from "../config/key-settings.ts";
+import { COUNTS } from "../access/usage/key-usage.ts";
+import { type KeyRequest, keyRequest } from "../config/key-settings.ts";
 import { ROLES } from "../config/server-settings.ts";
 import { duration } from "../config/units.ts";
 
@@ -11,30 +12,25 @@ const day = z
   .regex(/^\d{4}-\d\d-\d\d$/)
   .openapi({ example: "2026-11-21" });
 const time = z.iso.datetime();
-const texts = z.array(z.string()).optional();
+/** Read-only, so that an answer takes lists as they are. */
+export const listOf = <Entry extends z.ZodType>(entry: Entry) => z.array(entry).readonly();
+const texts = listOf(z.string()).optional();
 
-const settings = z.strictObject({
-  networks: texts,
-  methods: texts,
-  origins: texts,
-  addresses: texts,
-  contracts: texts,
-  readOnly: z.boolean().optional(),
-  explain: z.boolean().optional(),
-  expires: time.optional(),
-  rate: z.strictObject({ computeUnits: z.number(), burst: z.number().optional() }).optional(),
-  computeUnits: z.strictObject({ perDay: count.optional(), perMonth: count.optional() }).optional(),
-  concurrentCalls: count.optional(),
-  weight: count.optional(),
-  limits: z
-    .strictObject({
-      logs: z.strictObject({ blocks: count.optional() }).optional(),
-      batch: count.optional(),
-      batchResponse: z.union([count, z.string()]).optional(),
-      upstreamCalls: count.optional(),
-    })
-    .optional(),
-});
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+type Property = z.core.JSONSchema._JSONSchema;
+type Properties = Readonly<Record<string, Property>>;
+
+const described = (schema: z.ZodType): JsonSchema => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", target: "draft-2020-12" });
+  return rest;
+};
+
+const wholeKey = described(keyRequest);
+const { name: _name, profile: _profile, ...settings } = wholeKey.properties ?? {};
+const shownSettings: object = {
+  ...{ type: "object", additionalProperties: false, properties: settings },
+  description: "As they would be written in the file.",
+};
 
 const keyFields = {
   name: z.string(),
@@ -46,7 +42,7 @@ const keyFields = {
   rotatedAt: time.optional(),
   oldKeyWorksUntil: time.optional().describe("The text from before the last rotation."),
   revokedAt: time.optional(),
-  settings: settings.describe("As they would be written in the file."),
+  settings: z.custom<Omit<KeyRequest, "name">>().openapi(shownSettings),
 };
 
 export const shownKey = z.strictObject(keyFields).openapi("Key");
@@ -64,35 +60,17 @@ export const problem = z
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    mistakes: z.array(z.string()).optional().describe("One line each, with its path."),
+    mistakes: listOf(z.string()).optional().describe("One line each, with its path."),
     requestId: z.string().optional().describe("Of our own faults: the log has it too."),
   })
   .openapi("Problem");
 
+const counted = Object.entries(COUNTS).map(([name, what]) => [
+  name,
+  (/computeUnits$/i.test(name) ? z.number() : count).describe(what),
+]);
 const counts = {
-  calls: count.describe("Answered with a result or an error, and charged."),
-  computeUnits: z.number(),
-  bytes: count.describe("Of the answers, before compression."),
-  requestBytes: count,
-  errors: count.describe("Of the calls, those that were answered with an error."),
-  refused: count.describe("Turned away by the key's scope or limits; they cost little."),
-  savedByStore: count,
-  savedByMerging: count.describe("They shared the answer to an equal call."),
-  savedHere: count.describe("Computed here, where a node would have been asked otherwise."),
-  savedComputeUnits: z.number(),
-  upstreamCalls: count.describe("How often nodes were asked for these calls."),
-  refusedMethods: count.describe("Of the refused ones: the key does not have the method."),
-  refusedWrites: count.describe("The key only reads."),
-  refusedContracts: count.describe("The key is bound to other contracts."),
-  refusedRate: count.describe("Its rate was used up."),
-  refusedQuota: count.describe("What it may spend in a day or a month was."),
-  refusedConcurrent: count.describe("Too many ran at once."),
-  refusedNetworks: count.describe("Whole requests from here on: the key has not the network."),
-  refusedOrigins: count.describe("They came from another web page than the key's."),
-  refusedAddresses: count.describe("They came from another address than the key's."),
-  refusedBatches: count.describe("The batch was larger than the key may send."),
-  refusedWebSockets: count.describe("Too many WebSockets or event streams, or messages over them."),
-  refusedAgain: count.describe("Unread: too much had been refused before."),
+  ...(Object.fromEntries(counted) as Record<keyof typeof COUNTS, typeof count>),
   cost: z.number().optional().describe("By the configured prices; left out without any."),
   savedCost: z.number().optional(),
 };
@@ -108,7 +86,7 @@ export const usageReport = z
     from: day,
     to: day,
     currency: z.string().optional(),
-    rows: z.array(usageRow).describe("By day, key, network and method."),
+    rows: listOf(usageRow).describe("By day, key, network and method."),
     keys: sumsBy("the name of the key"),
     networks: sumsBy("network"),
     methods: sumsBy("method"),
@@ -119,9 +97,9 @@ export const usageReport = z
 
 export const usageHours = z
   .strictObject({
-    hours: z
-      .array(z.strictObject({ at: time.describe("When it began."), ...counts }))
-      .describe("Each of the last 48, the running one last; without costs."),
+    hours: listOf(z.strictObject({ at: time.describe("When it began."), ...counts })).describe(
+      "Each of the last 48, the running one last; without costs.",
+    ),
   })
   .openapi("UsageHours");
 
@@ -150,7 +128,7 @@ const upstreamStatus = z
       .boolean()
       .describe("An operator spares it: it is asked only while no other is usable."),
     inFlight: z.int(),
-    groups: z.array(breaker),
+    groups: listOf(breaker),
     budget: z.strictObject({
       perSecond: z.number().optional(),
       pausedForMs: z.number(),
@@ -174,14 +152,14 @@ const networkStatus = z.strictObject({
   whyNotReady: z.string().optional(),
   head: z.int().optional().describe("The newest block or epoch of the followed chain."),
   leader: z.string().optional().describe("The upstream whose chain is followed."),
-  upstreams: z.array(upstreamStatus),
+  upstreams: listOf(upstreamStatus),
 });
 
 export const status = z
   .strictObject({
     version: z.string(),
     uptimeSeconds: z.number(),
-    networks: z.array(networkStatus),
+    networks: listOf(networkStatus),
   })
   .openapi("Status");
 
@@ -210,26 +188,24 @@ const tailedCall = z
     computeUnits: z.number().optional(),
     bytes: count,
     ms,
-    steps: z.array(
+    steps: listOf(
       z.strictObject({ step: z.enum(["authorized", "charged", "merged"]), atMs: sinceBegin }),
     ),
-    asked: z
-      .array(
-        z.strictObject({
-          upstream: z.string(),
-          method: z.string(),
-          why: z
-            .string()
-            .optional()
-            .describe("Why a further one was asked: `failed`, `cross-check` or `slow`."),
-          atMs: sinceBegin,
-          ms: ms.optional().describe("Left out: it had not answered when the call ended."),
-          kind: z.string().optional().describe("What its reply was, such as `result`."),
-          code: z.int().optional().describe("Of its refusal."),
-          reason: z.string().optional().describe("Of its failure."),
-        }),
-      )
-      .describe("The upstreams that were asked, in their order."),
+    asked: listOf(
+      z.strictObject({
+        upstream: z.string(),
+        method: z.string(),
+        why: z
+          .string()
+          .optional()
+          .describe("Why a further one was asked: `failed`, `cross-check` or `slow`."),
+        atMs: sinceBegin,
+        ms: ms.optional().describe("Left out: it had not answered when the call ended."),
+        kind: z.string().optional().describe("What its reply was, such as `result`."),
+        code: z.int().optional().describe("Of its refusal."),
+        reason: z.string().optional().describe("Of its failure."),
+      }),
+    ).describe("The upstreams that were asked, in their order."),
     leftOut: count.describe("Further ones that were asked."),
   })
   .openapi("TailedCall");
@@ -252,8 +228,8 @@ const reorganisation = z
   .strictObject({
     at: time,
     fork: block.describe("The newest block that both branches have."),
-    removed: z.array(block).describe("The oldest six of the branch that was left."),
-    added: z.array(block).describe("The oldest six of the branch that was taken."),
+    removed: listOf(block).describe("The oldest six of the branch that was left."),
+    added: listOf(block).describe("The oldest six of the branch that was taken."),
     removedCount: count,
     addedCount: count,
   })
@@ -268,9 +244,9 @@ const liveUpstream = upstreamStatus
       .describe(
         "False answers, blocks whose proof failed, answers that others did not agree with.",
       ),
-    troubles: z
-      .array(z.strictObject({ text: z.string(), tone: z.enum(["bad", "warn", "plain"]) }))
-      .describe("What is the matter with it in words, the worst first; none: it does well."),
+    troubles: listOf(
+      z.strictObject({ text: z.string(), tone: z.enum(["bad", "warn", "plain"]) }),
+    ).describe("What is the matter with it in words, the worst first; none: it does well."),
   })
   .openapi("LiveUpstream");
 
@@ -289,50 +265,48 @@ const callRates = z
 
 export const liveHistory = z
   .strictObject({
-    past: z
-      .array(
-        z.strictObject({
-          ageSeconds: z.number().describe("How long ago it was so, when it is told."),
-          networks: z.array(
-            networkStatus.pick({ network: true }).extend({
-              perSecond: callRates,
-              upstreams: z.array(upstreamStatus.pick({ upstream: true, lagBlocks: true })),
-            }),
-          ),
-        }),
-      )
-      .describe("Every ten seconds of the last half an hour, the oldest first."),
+    past: listOf(
+      z.strictObject({
+        ageSeconds: z.number().describe("How long ago it was so, when it is told."),
+        networks: listOf(
+          networkStatus.pick({ network: true }).extend({
+            perSecond: callRates,
+            upstreams: listOf(upstreamStatus.pick({ upstream: true, lagBlocks: true })),
+          }),
+        ),
+      }),
+    ).describe("Every ten seconds of the last half an hour, the oldest first."),
   })
   .openapi("LiveHistory");
 
 export const liveStatus = z
   .strictObject({
     at: time,
-    networks: z.array(
+    networks: listOf(
       networkStatus.extend({
         headAgeSeconds: z.number().optional(),
         isStale: z.boolean(),
         reorganisations: count.describe("Since the gateway began."),
-        lastReorganisations: z.array(reorganisation).describe("Five at most, the newest first."),
-        evidence: z
-          .array(evidence)
-          .describe("What nodes were caught at: five of each at most, the newest first."),
+        lastReorganisations: listOf(reorganisation).describe("Five at most, the newest first."),
+        evidence: listOf(evidence).describe(
+          "What nodes were caught at: five of each at most, the newest first.",
+        ),
         perSecond: callRates,
-        upstreams: z.array(liveUpstream),
+        upstreams: listOf(liveUpstream),
       }),
     ),
-    calls: z
-      .array(tailedCall)
-      .describe("Slow and failed ones that came since the last event, the newest first."),
+    calls: listOf(tailedCall).describe(
+      "Slow and failed ones that came since the last event, the newest first.",
+    ),
   })
   .openapi("LiveStatus");
 
-export const callTail = z.strictObject({ calls: z.array(tailedCall) }).openapi("CallTail");
+export const callTail = z.strictObject({ calls: listOf(tailedCall) }).openapi("CallTail");
 
-const changed = z
-  .array(z.string())
-  .describe("One line for each setting; empty: nothing changed. Secrets are not shown.");
-const mistakes = z.array(z.string()).describe("One line each, with its path.");
+const changed = listOf(z.string()).describe(
+  "One line for each setting; empty: nothing changed. Secrets are not shown.",
+);
+const mistakes = listOf(z.string()).describe("One line each, with its path.");
 
 export const checked = z
   .strictObject({ mistakes, changed })
@@ -351,17 +325,15 @@ export const configuration = z
     version: z.string().optional().describe("For `If-Match`."),
     whyNotWritable: z.string().optional().describe("Left out: it can be replaced."),
     pending: checked.describe("What a reload would do now; nothing: the file is what runs."),
-    reloads: z
-      .array(
-        z.strictObject({
-          at: time,
-          who: z.string(),
-          from: z.string(),
-          outcome: z.enum(["reloaded", "mistakes", "refused"]),
-          lines: texts.unwrap().describe("What changed, what is wrong, or why it was refused."),
-        }),
-      )
-      .describe("The last 20 since the gateway began, the newest first."),
+    reloads: listOf(
+      z.strictObject({
+        at: time,
+        who: z.string(),
+        from: z.string(),
+        outcome: z.enum(["reloaded", "mistakes", "refused"]),
+        lines: texts.unwrap().describe("What changed, what is wrong, or why it was refused."),
+      }),
+    ).describe("The last 20 since the gateway began, the newest first."),
   })
   .openapi("Configuration");
 
@@ -426,7 +398,7 @@ const auditEntry = z
 
 export const auditPage = z
   .strictObject({
-    entries: z.array(auditEntry),
+    entries: listOf(auditEntry),
     next: count.optional().describe("The `before` of the next page; left out: there is none."),
   })
   .openapi("AuditPage");
@@ -469,17 +441,6 @@ export const rotation = z.strictObject({
     .optional()
     .describe("How long the old text works; 0s: not at all. Left out: 24h."),
 });
-
-type JsonSchema = z.core.JSONSchema.JSONSchema;
-type Property = z.core.JSONSchema._JSONSchema;
-type Properties = Readonly<Record<string, Property>>;
-
-const described = (schema: z.ZodType): JsonSchema => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", target: "draft-2020-12" });
-  return rest;
-};
-
-const wholeKey = described(keyRequest);
 
 /** Every setting but the name is optional; null takes it away. */
 const change = (properties: Properties): JsonSchema => ({

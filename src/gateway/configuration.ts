@@ -4,13 +4,8 @@ import { createHmac, randomBytes } from "node:crypto";
 import { access, constants, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
-import {
-  type Checked,
-  type FileReplaced,
-  MOST_TEXT_BYTES,
-  type Reloaded,
-  type ShownConfiguration,
-} from "../admin/admin-parts.ts";
+import { type FileReplaced, MOST_TEXT_BYTES, type Reloaded } from "../admin/admin-parts.ts";
+import type { CheckedAnswer, ConfigurationAnswer } from "../admin/schemas.ts";
 import { withHidden, withRevealed } from "../config/hidden-values.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import { writeFailure } from "../disk/writable.ts";
@@ -42,7 +37,7 @@ export class Configuration {
     this.#parts = parts;
   }
 
-  async shown(): Promise<ShownConfiguration> {
+  async shown(): Promise<ConfigurationAnswer> {
     const { source, reload } = this.#parts;
     const nothing = { pending: NOTHING, reloads: reload.past };
     const path = source?.path;
@@ -63,7 +58,7 @@ export class Configuration {
   }
 
   /** What a text would change, with its hidden values put back. Nothing is changed. */
-  async validate(text: string): Promise<Checked> {
+  async validate(text: string): Promise<CheckedAnswer> {
     const path = this.#parts.source?.path;
     if (path === undefined) return mistaken([NO_FILE]);
     const file = await readText(path);
@@ -125,7 +120,7 @@ export class Configuration {
     return why;
   }
 
-  #check(text: string): Checked {
+  #check(text: string): CheckedAnswer {
     const { source, reload } = this.#parts;
     const parsed = source?.check(text);
     if (parsed?.kind !== "config") return mistaken(parsed?.mistakes ?? [NO_FILE]);
@@ -138,9 +133,9 @@ export class Configuration {
   }
 }
 
-const NOTHING: Checked = { mistakes: [], changed: [] };
+const NOTHING: CheckedAnswer = { mistakes: [], changed: [] };
 
-const mistaken = (found: readonly string[]): Checked => ({ mistakes: found, changed: [] });
+const mistaken = (found: readonly string[]): CheckedAnswer => ({ mistakes: found, changed: [] });
 
 type NotReloaded = Exclude<Reloaded, { kind: "reloaded" }>;
 

@@ -2,7 +2,8 @@
 
 import type { Logger } from "pino";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
-import type { PastReload, Reloaded } from "../admin/admin-parts.ts";
+import type { Reloaded } from "../admin/admin-parts.ts";
+import type { ConfigurationAnswer } from "../admin/schemas.ts";
 import { type Comparison, compareConfigs } from "../config/compare-configs.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
@@ -42,7 +43,7 @@ export class Reload {
   /** One reload at a time: each is compared with what the one before left. */
   readonly #reloads = new Mutex();
   #isStopping = false;
-  #past: readonly PastReload[] = [];
+  #past: ConfigurationAnswer["reloads"] = [];
   readonly #parts: ReloadParts;
 
   constructor(config: Config, parts: ReloadParts) {
@@ -51,7 +52,7 @@ export class Reload {
   }
 
   /** Newest first. */
-  get past(): readonly PastReload[] {
+  get past(): ConfigurationAnswer["reloads"] {
     return this.#past;
   }
 

@@ -143,53 +143,40 @@ export type KeyUsageParts = {
   readonly read: (name: string, range: DayRange) => Promise<readonly UsageRow[]>;
 };
 
-/** The numbers that are counted, in their order in the text: new ones are appended, and missing ones are 0. */
-export const FIELDS = [
-  /** Calls that were answered with a result or an error, and charged, without the refused ones. */
-  "calls",
-  "computeUnits",
-  /** The size of the answers before compression. */
-  "bytes",
-  "requestBytes",
-  /** The calls that were answered with an error. */
-  "errors",
-  /** The calls that the key's scope or limits refused; they cost little. */
-  "refused",
-  "savedByStore",
-  /** The calls that shared the answer to an equal call. */
-  "savedByMerging",
-  /** The calls that were computed here, for which a node would have been asked otherwise. */
-  "savedHere",
-  /** The compute units of all saved calls. */
-  "savedComputeUnits",
-  /** The calls to nodes for all these calls, also the refused ones. */
-  "upstreamCalls",
-  /**
-   * The refused calls by what refused them: methods that the key does not have, transactions of a key that only reads,
-   * …
-   */
-  "refusedMethods",
-  "refusedWrites",
-  "refusedContracts",
-  "refusedRate",
-  /** The quota of a day or a month. */
-  "refusedQuota",
-  /** Too many at the same time. */
-  "refusedConcurrent",
-  /** From here on refused before a call was read: other networks, origins and addresses than the key's. */
-  "refusedNetworks",
-  "refusedOrigins",
-  "refusedAddresses",
-  /** Batches larger than the key may send. */
-  "refusedBatches",
-  /** Too many WebSockets, or too many messages. */
-  "refusedWebSockets",
-  /** Refused unread, since many requests before were refused. */
-  "refusedAgain",
-] as const;
+/**
+ * The numbers that are counted, each with what the document of the admin API says of it. Their order is that of the text in
+ * the state: new ones are appended, and missing ones are 0.
+ */
+export const COUNTS = {
+  calls: "Answered with a result or an error, and charged.",
+  computeUnits: "Charged for all calls.",
+  bytes: "Of the answers, before compression.",
+  requestBytes: "Of the calls.",
+  errors: "Of the calls, those that were answered with an error.",
+  refused: "Turned away by the key's scope or limits; they cost little.",
+  savedByStore: "Answered from the store.",
+  savedByMerging: "They shared the answer to an equal call.",
+  savedHere: "Computed here, where a node would have been asked otherwise.",
+  savedComputeUnits: "Those of all saved calls.",
+  upstreamCalls: "How often nodes were asked for these calls, the refused ones included.",
+  refusedMethods: "Of the refused ones: the key does not have the method.",
+  refusedWrites: "The key only reads.",
+  refusedContracts: "The key is bound to other contracts.",
+  refusedRate: "Its rate was used up.",
+  refusedQuota: "What it may spend in a day or a month was.",
+  refusedConcurrent: "Too many ran at once.",
+  refusedNetworks: "Whole requests from here on: the key has not the network.",
+  refusedOrigins: "They came from another web page than the key's.",
+  refusedAddresses: "They came from another address than the key's.",
+  refusedBatches: "The batch was larger than the key may send.",
+  refusedWebSockets: "Too many WebSockets or event streams, or messages over them.",
+  refusedAgain: "Unread: too much had been refused before.",
+} as const;
+
+export const FIELDS = Object.keys(COUNTS) as readonly (keyof typeof COUNTS)[];
 
 /** The numbers of one key on one day, for one network and method. */
-export type Counts = Record<(typeof FIELDS)[number], number>;
+export type Counts = Record<keyof typeof COUNTS, number>;
 
 function countRefusal(counts: Counts, rule: string | undefined): void {
   counts.refused += 1;

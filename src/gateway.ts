@@ -4,10 +4,10 @@ import type { Logger } from "pino";
 import { AuditTrail, actorHere } from "./access/audit-trail.ts";
 import { unservedNames } from "./access/limits/meter.ts";
 import type { Reloaded } from "./admin/admin-parts.ts";
+import { AdminServer } from "./admin/admin-server.ts";
 import { WriterThread } from "./chain/thread/writer-thread.ts";
 import type { Config } from "./config/schema.ts";
 import { urlOf } from "./config/server-settings.ts";
-import { Admin } from "./gateway/admin.ts";
 import { Configuration, type ConfigurationSource } from "./gateway/configuration.ts";
 import { Networks } from "./gateway/networks.ts";
 import { openProcessParts, untilStoresAreFree } from "./gateway/process-parts.ts";
@@ -42,7 +42,7 @@ export async function startGateway(
 ): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
-  const { stalls, incidents, common, filterCount, ...own } = await openProcessParts(
+  const { stalls, incidents, common, filterCount, drains, ...own } = await openProcessParts(
     config,
     { processes: 1 },
     parts,
@@ -59,7 +59,7 @@ export async function startGateway(
     },
   );
   const networks = new Networks(config, {
-    ...{ ...common, filterCount, isShared },
+    ...{ ...common, filterCount, drains, isShared },
     role: { kind: "whole", thread },
   });
   const serverSide = new ServerSide(
@@ -77,14 +77,15 @@ export async function startGateway(
   const audit = new AuditTrail({ state, clock, log });
   const reload = new Reload(config, { networks, apply, audit, clock, log });
   const { source } = parts;
-  const admin = new Admin(config, {
+  const admin = new AdminServer(config, {
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => serverSide.whyNotReady(),
     calls: async () => serverSide.tailedCalls(),
     trials: serverSide.trials,
     incidents: async () => incidents.all(),
-    drain: async (node) => networks.drain(node),
+    drain: async (node, by) =>
+      networks.hasNode(node) || drains.has(node) ? drains.set(node, by) : undefined,
     reload: (by) => reload.again(source?.read, by),
     configuration: new Configuration({ source, reload, audit }),
     ...{ audit, state, clock, log },
@@ -96,6 +97,8 @@ export async function startGateway(
     await Promise.all([reload.close(), serverSide.drain()]);
     await admin.close();
     await serverSide.close();
+    drains.close();
+    if (why !== undefined) drains.tellAtEnd();
     // A gateway that waits for the stores may start when they are free.
     await networks.close();
     await thread.close();
@@ -107,6 +110,7 @@ export async function startGateway(
   try {
     warnOfUnservedCosts(config, networks, log);
     await serverSide.start();
+    await drains.start();
     await networks.start();
     const adminPort = await admin.listen();
     const serverPort = await serverSide.listen();
@@ -117,7 +121,8 @@ export async function startGateway(
       admin: urlOf(config.admin.listen, adminPort),
     };
     log.info({ ...urls, networks: networks.names }, "listening");
-    admin.prepare();
+    void admin.prepare();
+    drains.tellAtStart();
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),

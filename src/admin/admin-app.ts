@@ -333,10 +333,11 @@ function addNodeAnswers(app: AdminApp, parts: AdminServerParts): void {
     app.openapi(nodeRoutes[act], async (context) => {
       const { network, name: upstream } = context.req.valid("param");
       const node = { network, upstream, isDrained };
-      if (!(await parts.drain(node))) throw problems.unknown("there is no such node");
+      const done = await parts.drain(node, actorOf(context));
+      if (!done) throw problems.unknown("there is no such node");
       const what = isDrained ? "a node was drained" : "a node was undrained";
       await noteChange(context, parts, { what, details: [`${network}/${upstream}`] });
-      return context.json(node, 200);
+      return context.json({ ...node, ...(done.isKept ? {} : { isKept: false as const }) }, 200);
     });
 }
 

@@ -16,6 +16,7 @@ import type { TailedCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import type { State } from "../state/state.ts";
+import type { NodeDrain } from "../upstream/drains.ts";
 import { type AdminRequest, isJson, type Operator } from "./admission.ts";
 import { type Problem, problems } from "./problem.ts";
 import type { CheckedAnswer, ConfigurationAnswer, Status } from "./schemas.ts";
@@ -52,13 +53,6 @@ type ConfigurationFile = {
   ): Promise<FileReplaced>;
 };
 
-/** An operator drains a node, or ends that. */
-export type NodeDrain = {
-  readonly network: string;
-  readonly upstream: string;
-  readonly isDrained: boolean;
-};
-
 export type AdminServerParts = {
   readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused"> & {
     certificateExpires(port: "admin", atMs: number): void;
@@ -79,8 +73,8 @@ export type AdminServerParts = {
   readonly trials: Pick<CallTrials, "try" | "describe">;
   /** The recent incidents of each process. */
   readonly incidents: () => Promise<readonly NetworkIncidents[]>;
-  /** @returns Whether there is such a node. */
-  readonly drain: (node: NodeDrain) => Promise<boolean>;
+  /** @returns Whether it is kept already; undefined: there is no such node. */
+  readonly drain: (node: NodeDrain, by: Actor) => Promise<{ isKept: boolean } | undefined>;
   readonly reload: (by: Actor) => Promise<Reloaded>;
   readonly configuration: ConfigurationFile;
   readonly audit: Pick<AuditTrail, "note" | "read">;
@@ -161,7 +155,7 @@ type ShownUpstream = Status["networks"][number]["upstreams"][number];
 
 /** The status of one upstream. Each field is named, since a snapshot has more. */
 export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
-  const { upstream, head, lagBlocks, lagSeconds, isElsewhere, isDrained } = snapshot;
+  const { upstream, head, lagBlocks, lagSeconds, isElsewhere, drained } = snapshot;
   const { inFlight, lackedMethods, lacked, reaches } = snapshot;
   const { perSecond, pausedForMs, monthUsed, monthLeft } = snapshot.budget;
   return {
@@ -171,7 +165,8 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
     lagBlocks,
     lagSeconds,
     isElsewhere,
-    isDrained,
+    isDrained: drained !== undefined,
+    ...(drained && { drained: { who: drained.who, at: drained.at } }),
     inFlight,
     lackedMethods,
     lacked,

@@ -1,21 +1,27 @@
 // HTTP for operators, on its own port: keys, usage, metrics, and the state of the gateway.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Logger } from "pino";
+import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
+import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
+import { type PriceList, priceList } from "../access/usage/usage-report.ts";
+import type { Config } from "../config/schema.ts";
+import type { Clock } from "../lib/clock.ts";
 import { Connections } from "../server/connections.ts";
 import { hasOneHost, Listener } from "../server/listener.ts";
 import { Handshakes } from "../server/refusals.ts";
-import type { CertificateFiles } from "../server/tls-front.ts";
+import type { State } from "../state/state.ts";
 import type { AdminServerParts } from "./admin-parts.ts";
-import { type TokenSettings, type Tokens, tokensOf } from "./admission.ts";
+import { type Tokens, tokensOf } from "./admission.ts";
 
-/** Without any token only this machine is answered. */
-export type AdminServerOptions = TokenSettings & {
-  readonly host: string;
-  /** 0 takes a free port. */
-  readonly port: number;
-  /** Left out: plain HTTP. */
-  readonly tls?: CertificateFiles | undefined;
+export type AdminParts = Omit<AdminServerParts, "keys" | "prices" | "guesses"> & {
+  readonly state: State;
+  readonly clock: Clock;
+  readonly log: Logger;
 };
+
+/** How many refusals of wrong tokens may wait: each one holds one of the few connections. */
+const HELD = 20;
 
 const MOST_CONNECTIONS = 100;
 const HEADERS_MS = 10_000;
@@ -44,16 +50,32 @@ export class AdminServer {
   readonly #read: () => Promise<Answer>;
   /** What answers; undefined before it is read. */
   #answer: Promise<Answer> | undefined;
+  readonly #keys: KeyBook;
+  #prices: PriceList | undefined;
+  readonly #log: Logger;
 
-  constructor({ host, port, tls, ...settings }: AdminServerOptions, parts: AdminServerParts) {
-    this.#tokens = tokensOf(settings);
+  constructor(config: Config, given: AdminParts) {
+    const { state, clock, log } = given;
+    this.#log = log;
+    this.#keys = new KeyBook(
+      { ...configuredIn(config), secret: config.keySecret },
+      { state, clock },
+    );
+    this.#prices = pricesOf(config);
+    const parts: AdminServerParts = {
+      ...given,
+      keys: this.#keys,
+      prices: () => this.#prices,
+      guesses: new Guesses({ ...GUESS_LIMITS, held: HELD }),
+    };
+    this.#tokens = tokensOf(config.admin);
+    const { host, port, tls } = config.admin.listen;
     const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
     const { signal: ending } = this.#ending;
     this.#read = async () => {
       const { adminListener } = await import("./admin-app.ts");
       return adminListener({ tokens: () => this.#tokens, onLetIn, ending }, parts);
     };
-    const { clock } = parts;
     const handshakes = new Handshakes(HANDSHAKES, {
       connections: {
         subscriberOf: ({ remoteAddress }) => remoteAddress,
@@ -89,18 +111,27 @@ export class AdminServer {
     );
   }
 
-  /** The next request needs one of these tokens. */
-  reconfigure({
-    listen,
-    ...settings
-  }: TokenSettings & { readonly listen?: Pick<AdminServerOptions, "tls"> }): void {
-    this.#tokens = tokensOf(settings);
-    this.#listener.certify(listen?.tls);
+  /** The next request needs one of the tokens that are configured now. */
+  reconfigure(config: Config): void {
+    this.#keys.reconfigure(configuredIn(config));
+    this.#prices = pricesOf(config);
+    this.#tokens = tokensOf(config.admin);
+    this.#listener.certify(config.admin.listen.tls);
   }
 
   /** @returns The port; a free one was taken if 0 was asked for. */
   listen(): Promise<number> {
+    void this.#warnWithoutKeys();
     return this.#listener.listen();
+  }
+
+  async #warnWithoutKeys(): Promise<void> {
+    // Whoever opens the state tells of one that cannot be reached.
+    const keys = await this.#keys.list().catch(() => undefined);
+    if (keys?.every(({ status }) => status !== "active"))
+      this.#log.warn(
+        "there are no keys: nobody is let in until one is made (headgate keys create)",
+      );
   }
 
   /**
@@ -121,3 +152,5 @@ export class AdminServer {
 }
 
 const noop = (): void => undefined;
+
+const pricesOf = ({ prices }: Config): PriceList | undefined => prices && priceList(prices);

@@ -18,6 +18,7 @@ describe("what is the matter with a node", () => {
     const ill: typeof node = {
       ...node,
       ...{ isUsable: false, isDrained: true, isElsewhere: true },
+      drained: { who: "ci", at: "2026-11-23T03:00:00.000Z" },
       groups: [
         { ...group, group: "chain", breaker: "open" },
         { ...group, group: "logs", breaker: "half-open" },
@@ -36,7 +37,7 @@ describe("what is the matter with a node", () => {
       "1 false answer",
       "2 failed proofs",
       "3 disagreements",
-      "drained",
+      "drained by ci",
     ]);
   });
 });

@@ -21,7 +21,7 @@ type Trouble = LiveUpstream["troubles"][number];
 
 /** What is wrong with a node, the worst first; empty: it does well. */
 export function troublesOf(node: Omit<LiveUpstream, "troubles">): Trouble[] {
-  const { isUsable, isDrained, isElsewhere, failedPerSecond, budget, caught } = node;
+  const { isUsable, drained, isElsewhere, failedPerSecond, budget, caught } = node;
   const groupsWith = (state: "open" | "half-open"): string =>
     node.groups
       .filter(({ breaker }) => breaker === state)
@@ -39,7 +39,7 @@ export function troublesOf(node: Omit<LiveUpstream, "troubles">): Trouble[] {
     lies > 0 && { text: countText(lies, "false answer"), tone: "bad" },
     proofFailures > 0 && { text: countText(proofFailures, "failed proof"), tone: "bad" },
     dissents > 0 && { text: countText(dissents, "disagreement"), tone: "warn" },
-    isDrained && { text: "drained", tone: "plain" },
+    drained !== undefined && { text: `drained by ${drained.who}`, tone: "plain" },
   ];
   return all.filter((each) => each !== false && each !== "");
 }

@@ -15,6 +15,12 @@ const time = z.iso.datetime();
 /** Read-only, so that an answer takes lists as they are. */
 export const listOf = <Entry extends z.ZodType>(entry: Entry) => z.array(entry).readonly();
 const texts = listOf(z.string()).optional();
+const isKept = z
+  .literal(false)
+  .optional()
+  .describe(
+    "false: the state cannot be written now. It holds in memory, and is kept as soon as that is possible.",
+  );
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 type Property = z.core.JSONSchema._JSONSchema;
@@ -42,6 +48,7 @@ const keyFields = {
   rotatedAt: time.optional(),
   oldKeyWorksUntil: time.optional().describe("The text from before the last rotation."),
   revokedAt: time.optional(),
+  isKept,
   settings: z.custom<Omit<KeyRequest, "name">>().openapi(shownSettings),
 };
 
@@ -127,6 +134,10 @@ const upstreamStatus = z
     isDrained: z
       .boolean()
       .describe("An operator spares it: it is asked only while no other is usable."),
+    drained: z
+      .strictObject({ who: z.string(), at: time })
+      .optional()
+      .describe("Who did, and when."),
     inFlight: z.int(),
     groups: listOf(breaker),
     budget: z.strictObject({
@@ -414,11 +425,12 @@ export const session = z
   .openapi("Session");
 
 export const drained = z
-  .strictObject({ network: z.string(), upstream: z.string(), isDrained: z.boolean() })
+  .strictObject({ network: z.string(), upstream: z.string(), isDrained: z.boolean(), isKept })
   .openapi("Drained");
 
 export const login = z.strictObject({ token: z.string().max(1_000) });
 
+export type DrainedAnswer = z.output<typeof drained>;
 export type AdminSession = z.output<typeof session>;
 export type Status = z.output<typeof status>;
 export type LiveHistory = z.output<typeof liveHistory>;

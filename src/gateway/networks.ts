@@ -1,12 +1,12 @@
 // The networks that are served, and how they become those of another configuration: prepared beside the running ones,
 // then all replaced in one step.
 
-import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import { UnservedFilters } from "../filters/kept-filters.ts";
 import { within } from "../lib/waiting.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
+import type { Drains, NodeDrain } from "../upstream/drains.ts";
 
 /** A change that is prepared, to be committed or cancelled. */
 export type NetworksChange = {
@@ -22,6 +22,8 @@ type Plan = Pick<Config, "data" | "limits" | "networks" | "unidentified">;
 const TIMEOUT_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
+export type NetworksParts = NetworkParts & { readonly drains: Pick<Drains, "of" | "onChange"> };
+
 export class Networks {
   readonly #byName: Map<string, Network>;
   #nameOfHost: (host: string | undefined) => string | undefined;
@@ -29,9 +31,9 @@ export class Networks {
   readonly #leaving: LeavingNetworks;
   /** undefined where another process ends the filters. */
   readonly #unserved: UnservedFilters | undefined;
-  readonly #parts: NetworkParts;
+  readonly #parts: NetworksParts;
 
-  constructor(plan: Plan, parts: NetworkParts) {
+  constructor(plan: Plan, parts: NetworksParts) {
     this.#parts = parts;
     const made = Object.keys(plan.networks).map((name) => [name, this.#make(name, plan)] as const);
     this.#byName = new Map(made);
@@ -40,6 +42,9 @@ export class Networks {
     this.#leaving = new LeavingNetworks(parts);
     const { role, filterCount: count } = parts;
     const isServed = (name: string): boolean => this.#byName.has(name);
+    parts.drains.onChange(() => {
+      for (const [name, { pool }] of this.#byName) pool.drain(parts.drains.of(name));
+    });
     if (role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
   }
 
@@ -85,12 +90,9 @@ export class Networks {
     return Object.hasOwn(this.#unidentified ?? {}, name ?? "");
   }
 
-  /** @returns Whether there is such a node. */
-  drain({ network, upstream, isDrained }: NodeDrain): boolean {
-    const pool = this.#byName.get(network)?.pool;
-    if (!pool?.nodes.some(({ name }) => name === upstream)) return false;
-    pool.drain(upstream, isDrained);
-    return true;
+  hasNode({ network, upstream }: Pick<NodeDrain, "network" | "upstream">): boolean {
+    const nodes = this.#byName.get(network)?.pool.nodes ?? [];
+    return nodes.some(({ name }) => name === upstream);
   }
 
   /** The status of each network, in the order of the configuration. */
@@ -153,10 +155,12 @@ export class Networks {
 
   #make(name: string, { data, limits, networks }: Plan): Network {
     const settings = networks[name] as NetworkSettings;
-    return new Network(
+    const network = new Network(
       { name, settings, data, filtersPerKey: filtersPerKeyOf({ limits }) },
       this.#parts,
     );
+    network.pool.drain(this.#parts.drains.of(name));
+    return network;
   }
 
   async #untilReady(network: Network): Promise<void> {

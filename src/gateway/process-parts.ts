@@ -13,7 +13,9 @@ import { Incidents } from "../observe/incidents.ts";
 import { LogLevels } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { StallWatch } from "../observe/stall-watch.ts";
+import { HeldState } from "../state/held-state.ts";
 import { openState } from "../state/open-state.ts";
+import { Drains } from "../upstream/drains.ts";
 
 /**
  * @param options.processes How many processes there are: they share what may wait in memory.
@@ -29,10 +31,14 @@ export async function openProcessParts(
   const metrics = new Metrics(incidents);
   const stalls = new StallWatch({ clock, log, metrics });
   const { memory, reconfigure } = processMemory(config, options, { metrics, clock, log });
-  const state = await openState(config, {
+  const opened = await openState(config, {
     ...{ clock, log },
     onChange: metrics.stateReachable,
     onWritableChange: metrics.stateWritable,
+  });
+  const state = new HeldState(opened, {
+    ...{ clock, log },
+    onChange: ({ size }) => metrics.stateTextsHeld(size),
   });
   return {
     stalls,
@@ -40,6 +46,7 @@ export async function openProcessParts(
     /** The parts that most other parts are made with. */
     common: { metrics, state, memory, turns: new Turns({ clock }), clock, log },
     filterCount: new FilterCount({ state }),
+    drains: new Drains({ state, clock, log }),
     reconfigure: (next: Config): void => {
       reconfigure(next);
       levels.set(next.log.level);

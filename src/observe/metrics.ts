@@ -135,6 +135,8 @@ const MOST = {
     "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
   networks_unidentified:
     "Networks that are configured and not served, since no node of them has said which chain it is.",
+  state_texts_held:
+    "What was changed in the state and is in memory alone, until it can be written: revoked keys, drained nodes.",
 } as const;
 
 /** Prometheus sees the lowest value of all processes. */
@@ -465,6 +467,10 @@ export class Metrics {
   readonly stateWritable = (isWritable: boolean): void => {
     this.#least.state_writable.set(isWritable ? 1 : 0);
   };
+
+  stateTextsHeld(count: number): void {
+    this.#most.state_texts_held.set(count);
+  }
 
   readonly writerReplaced = this.#counting<[why: "hung" | "ended"]>("writers_replaced_total{why}");
 

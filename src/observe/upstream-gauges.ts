@@ -9,8 +9,8 @@ export type UpstreamSnapshot = {
   readonly lagSeconds: number;
   /** Whether its head is on another branch than the followed chain. */
   readonly isElsewhere: boolean;
-  /** An operator drained the node: it is asked only while no other can be. */
-  readonly isDrained: boolean;
+  /** Who drained the node, and when: it is asked only while no other can be. */
+  readonly drained: { readonly who: string; readonly at: string } | undefined;
   readonly inFlight: number;
   /** How many calls of callers wait for their turn at the node. */
   readonly waiting: number;
@@ -75,7 +75,7 @@ const GAUGES: readonly UpstreamGauge[] = [
   one("on_other_branch", "1 while the node's head is not on the followed chain.", (node) =>
     node.isElsewhere ? 1 : 0,
   ),
-  one("drained", "1 while an operator spares the node.", ({ isDrained }) => (isDrained ? 1 : 0)),
+  one("drained", "1 while an operator spares the node.", ({ drained }) => (drained ? 1 : 0)),
   one("in_flight", "Calls that the node has not answered.", ({ inFlight }) => inFlight, "sum"),
   one("waiting", "Calls that wait for their turn at the node.", ({ waiting }) => waiting, "sum"),
   {

@@ -13,6 +13,8 @@ import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { CallTrials } from "../server/try-call.ts";
+import type { HeldState } from "../state/held-state.ts";
+import type { Drains } from "../upstream/drains.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import type { ChildReply, ChildRole, FromChild, Request, Start, ToChild } from "./messages.ts";
 import { WriterLink, WriterService } from "./writer-link.ts";
@@ -139,8 +141,9 @@ class Child {
         return worker.trials?.describe(request.asked);
       case "incidents":
         return worker.incidents.all();
-      case "drain":
-        return worker.networks.drain(request.node);
+      case "look at state":
+        worker.state.show(request.held);
+        return worker.drains.look();
       case "status":
         return worker.networks.status();
     }
@@ -181,7 +184,9 @@ const whyOf = (error: unknown): string => (error instanceof Error ? error.messag
  * server answers callers from what the writer writes, beside other servers on the same port.
  */
 type Worker = {
-  readonly networks: Pick<Networks, "prepare" | "status" | "drain">;
+  readonly networks: Pick<Networks, "prepare" | "status">;
+  readonly drains: Pick<Drains, "look">;
+  readonly state: Pick<HeldState, "show">;
   readonly metrics: Pick<Metrics, "values">;
   readonly incidents: Pick<Incidents, "all">;
   /** See `ServerSide.tailedCalls`. The writer answers no callers. */
@@ -208,29 +213,32 @@ const startWorker = (start: Start, parts: WorkerParts): Promise<Worker> =>
 
 /** The parts of this process, and its networks, which are not started yet. */
 async function openNetworks(
-  { config, processes }: Pick<Start, "config" | "processes">,
+  { config, processes, held }: Start,
   role: NetworkRole,
   parts: WorkerParts,
 ) {
   const { filterCount, ...opened } = await openProcessParts(config, { processes }, parts);
-  const shared = { ...opened.common, filterCount, isShared: true };
+  opened.common.state.show(held);
+  await opened.drains.start();
+  const shared = { ...opened.common, filterCount, drains: opened.drains, isShared: true };
   return { ...opened, networks: new Networks(config, { ...shared, role }) };
 }
 
 async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
-  const { config, processes, drained } = start;
+  const { config, processes } = start;
   const service = new WriterService(parts);
   await untilStoresAreFree(config, parts);
-  const { stalls, incidents, common, reconfigure, networks } = await openNetworks(
+  const { stalls, incidents, common, drains, reconfigure, networks } = await openNetworks(
     start,
     { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
     parts,
   );
-  for (const node of drained) networks.drain(node);
   await networks.start();
   stalls.start();
   return {
     networks,
+    drains,
+    state: common.state,
     incidents,
     metrics: common.metrics,
     apply: reconfigure,
@@ -238,6 +246,7 @@ async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
       if (message.kind === "question") void service.receive(message);
     },
     stop: async () => {
+      drains.close();
       await networks.close();
       await common.state.close();
       stalls.close();
@@ -250,13 +259,13 @@ async function startServer(
   { number, port }: Extract<ChildRole, { kind: "server" }>,
   parts: WorkerParts,
 ): Promise<Worker> {
-  const { config, processes, news, drained } = start;
+  const { config, processes, news } = start;
   const link = new WriterLink(
     { server: number },
     { send: (question) => parts.send({ kind: "question", ...question }), clock: parts.clock },
   );
   for (const each of news) link.receive({ kind: "news", ...each });
-  const { stalls, incidents, common, reconfigure, networks } = await openNetworks(
+  const { stalls, incidents, common, drains, reconfigure, networks } = await openNetworks(
     start,
     { kind: "server", processes, writerOf: (network) => link.of(network) },
     parts,
@@ -265,12 +274,13 @@ async function startServer(
   const options = { slot: number, hasOthers: true };
   const serverSide = new ServerSide(listening, options, { ...common, networks });
   await serverSide.start();
-  for (const node of drained) networks.drain(node);
   await networks.start();
   await serverSide.listen();
   stalls.start();
   return {
     networks,
+    drains,
+    state: common.state,
     incidents,
     metrics: common.metrics,
     calls: () => serverSide.tailedCalls(),
@@ -285,6 +295,7 @@ async function startServer(
     },
     stop: async () => {
       await serverSide.drain();
+      drains.close();
       await networks.close();
       await serverSide.close();
       await common.state.close();

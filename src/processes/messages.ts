@@ -1,10 +1,10 @@
 // All messages between the processes of one gateway: between the supervisor and each of its children, and through the
 // supervisor between the servers and the writer.
 
-import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import type { TriedCall } from "../server/try-call.ts";
+import type { HeldTexts } from "../state/held-state.ts";
 import type { News, WriterMessage, WriterQuestion } from "./writer-link.ts";
 
 export type ChildRole =
@@ -23,8 +23,8 @@ export type Start = {
   readonly processes: number;
   /** The writer's last news. */
   readonly news: readonly News[];
-  /** The nodes that an operator drains. */
-  readonly drained: readonly NodeDrain[];
+  /** What the supervisor has changed in the state and cannot write. */
+  readonly held: HeldTexts;
 };
 
 export type ToChild =
@@ -69,8 +69,8 @@ export type Request =
   | { readonly what: "describe"; readonly asked: Pick<TriedCall, "network" | "key"> }
   /** See `Incidents`. */
   | { readonly what: "incidents" }
-  /** See `Networks.drain`. */
-  | { readonly what: "drain"; readonly node: NodeDrain }
+  /** The supervisor has changed something in the state; some of it cannot be written. */
+  | { readonly what: "look at state"; readonly held: HeldTexts }
   /** See `Networks.status`. */
   | { readonly what: "status" };
 

@@ -1,13 +1,13 @@
 // The child processes of one gateway, a writer and servers, and the messages between them.
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "pino";
-import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
 import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
+import type { HeldTexts } from "../state/held-state.ts";
 import type { ChildRole, FromChild, Request, Start } from "./messages.ts";
 import { ChildFailed, Supervised } from "./supervised.ts";
 import type { News } from "./writer-link.ts";
@@ -23,6 +23,8 @@ export type ProcessesOptions = {
 export type ProcessesParts = {
   /** The configuration with which children begin. */
   readonly config: () => Config;
+  /** What the supervisor has changed in the state and cannot write: children show it. */
+  readonly held: () => HeldTexts;
   readonly onEnd: (name: string, why: "hung" | "ended") => void;
   /** Is called when an unexpected error came in one of them. */
   readonly onUnexpected: (kind: UnexpectedKind) => void;
@@ -44,8 +46,6 @@ export class Processes {
   readonly #writer: Supervised;
   readonly #servers: readonly Supervised[];
   readonly #news = new Map<string, News>();
-  /** By network and name, to be told to a process that is started again. */
-  readonly #drained = new Map<string, NodeDrain>();
   #turn = 0;
   readonly #options: ProcessesOptions;
   readonly #parts: ProcessesParts;
@@ -114,16 +114,12 @@ export class Processes {
     return ((await Promise.all(this.#all.map(ask))) as (readonly NetworkIncidents[])[]).flat();
   }
 
-  /**
-   * Tells all processes. @returns Whether there is such a node. @throws ChildFailed: some process may not know of it.
-   */
-  async drain(node: NodeDrain): Promise<boolean> {
-    if (!(await this.#writer.request({ what: "drain", node }, TIMEOUT_MS))) return false;
-    const name = JSON.stringify([node.network, node.upstream]);
-    if (node.isDrained) this.#drained.set(name, node);
-    else this.#drained.delete(name);
-    await this.#askServers({ what: "drain", node });
-    return true;
+  /** Resolves when all processes that answer in time have seen what is in the state now. */
+  async lookAtState(): Promise<void> {
+    const held = this.#parts.held();
+    const look = (child: Supervised): Promise<unknown> =>
+      child.request({ what: "look at state", held }, TIMEOUT_MS);
+    await Promise.allSettled(this.#all.map(look));
   }
 
   /** The recent slow and failed calls of the servers that answer in time, newest first. */
@@ -171,10 +167,6 @@ export class Processes {
 
   /** Servers come first: then nobody reads what the writer lets go of. */
   async commit(withinMs: number): Promise<void> {
-    const { networks } = this.#parts.config();
-    for (const [key, { network, upstream }] of this.#drained)
-      if (!networks[network]?.upstreams.some(({ name }) => name === upstream))
-        this.#drained.delete(key);
     const commit = (child: Supervised): Promise<unknown> =>
       child
         .request({ what: "commit", withinMs }, PREPARING_TIMEOUT_MS)
@@ -198,7 +190,7 @@ export class Processes {
       config: config(),
       role,
       processes: this.#options.servers + 1,
-      drained: [...this.#drained.values()],
+      held: this.#parts.held(),
       news: role.kind === "server" ? [...this.#news.values()] : [],
     });
     return new Supervised(

@@ -3,10 +3,10 @@
 import { type AddressInfo, createServer } from "node:net";
 import type { Logger } from "pino";
 import { AuditTrail, actorHere } from "../access/audit-trail.ts";
+import { AdminServer } from "../admin/admin-server.ts";
 import type { Status } from "../admin/schemas.ts";
 import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
-import { Admin } from "../gateway/admin.ts";
 import { Configuration, type ConfigurationSource } from "../gateway/configuration.ts";
 import { whyUnidentified } from "../gateway/networks.ts";
 import { untilStoresAreFree } from "../gateway/process-parts.ts";
@@ -15,8 +15,10 @@ import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
 import { LogLevels } from "../observe/log.ts";
+import { HeldState } from "../state/held-state.ts";
 import { openState } from "../state/open-state.ts";
 import { whyStateNotWritable } from "../state/state.ts";
+import { Drains, type NodeDrain } from "../upstream/drains.ts";
 import { Processes } from "./processes.ts";
 
 export type SupervisorOptions = { readonly servers: number; readonly program: string };
@@ -39,11 +41,17 @@ export async function startSupervisor(
   await untilStoresAreFree(config, parts);
   const port = await freePort(config.listen, parts);
   let current = config;
-  const state = await openState(config, { clock, log });
+  const state = new HeldState(await openState(config, { clock, log }), {
+    ...{ clock, log },
+    onChange: () => void processes.lookAtState(),
+  });
+  const drains = new Drains({ state, clock, log });
+  await drains.look();
   const processes = new Processes(
     { ...options, port },
     {
       config: () => current,
+      held: () => state.held,
       onEnd: (name, why) => void metrics.processEnded(name, why),
       onUnexpected: (kind) => metrics.unexpected(kind),
       clock,
@@ -69,7 +77,7 @@ export async function startSupervisor(
   const reload = new Reload(config, { networks: { prepare }, apply, audit, clock, log });
   const { source } = parts;
   const networks = () => processes.status() as Promise<Status["networks"]>;
-  const admin = new Admin(config, {
+  const admin = new AdminServer(config, {
     metrics,
     networks,
     whyNotReady: async () => [
@@ -83,7 +91,13 @@ export async function startSupervisor(
       describe: (asked) => processes.ofServer({ what: "describe", asked }),
     },
     incidents: () => processes.incidents(),
-    drain: (node) => processes.drain(node),
+    drain: async (node, by) => {
+      await drains.look();
+      if (!isNodeOf(current, node) && !drains.has(node)) return undefined;
+      const done = await drains.set(node, by);
+      await processes.lookAtState();
+      return done;
+    },
     reload: (by) => reload.again(source?.read, by),
     configuration: new Configuration({ source, reload, audit }),
     ...{ audit, state, clock, log },
@@ -91,6 +105,8 @@ export async function startSupervisor(
   const stop = async (why?: string): Promise<void> => {
     const noted = why && audit.note(actorHere(why), { what: "the gateway was told to end" });
     await reload.close();
+    await drains.look();
+    if (why !== undefined) drains.tellAtEnd();
     await processes.stopServers(current.timeouts.drainMs);
     await admin.close();
     // A gateway that waits for the stores may begin when they are free.
@@ -107,7 +123,8 @@ export async function startSupervisor(
     };
     const { servers } = options;
     log.info({ ...urls, networks: Object.keys(config.networks), servers }, "listening");
-    admin.prepare();
+    void admin.prepare();
+    drains.tellAtStart();
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),
@@ -124,6 +141,10 @@ export async function startSupervisor(
     throw error;
   }
 }
+
+const isNodeOf = ({ networks }: Config, { network, upstream }: NodeDrain): boolean =>
+  Object.hasOwn(networks, network) &&
+  networks[network]?.upstreams.some(({ name }) => name === upstream) === true;
 
 /** How long to wait for the port while servers of a supervisor that was killed a moment ago end, in milliseconds. */
 const TIMEOUT_MS = 2_000;

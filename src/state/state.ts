@@ -41,6 +41,8 @@ export type State = {
   readFrom(journal: string, at: number): Promise<JournalPart>;
   /** Why it cannot be written now, in words for a person; undefined where that is not known here. */
   readonly whyNotWritable?: () => string | undefined;
+  /** Whether what is read under the key is not kept yet. */
+  isHeld?(key: string): boolean;
   close(): Promise<void>;
 };
 
@@ -63,6 +65,11 @@ export type UpdateOptions = {
   readonly known?: Texts;
   /** Without one a repetition is another update. */
   readonly id?: OperationId;
+  /**
+   * It holds at once, and is kept when the state can be written again: see `HeldState`. Other states make no difference.
+   * `next` is asked again then: the change may come twice.
+   */
+  readonly isUrgent?: boolean;
 };
 
 export type Updated = {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CHAIN_1, DOWN, saying, startedPoolOf } from "../../test/support/fake-pool.ts";
 import type { Exchange } from "./connection/connection.ts";
+import type { Pool } from "./pool.ts";
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -100,20 +101,26 @@ describe("a pool that gets other nodes", () => {
   });
 });
 
+/** Spares these nodes, and no others. */
+const drain = (pool: Pool, ...names: readonly string[]): void =>
+  pool.drain(new Map(names.map((name) => [name, { who: "admin", from: "", at: "" }])));
+const drainedOf = (pool: Pool): readonly boolean[] =>
+  pool.snapshots().map(({ drained }) => drained !== undefined);
+
 describe("a node that is drained", () => {
   it("gets no calls while another one can, and all of them where none can", async () => {
     const { pool, asked, outcome } = await changing();
     const first = await outcome();
     const name = first === '"a"' ? "a" : "b";
     const other = name === "a" ? "b" : "a";
-    pool.drain(name, true);
+    drain(pool, name);
     asked.length = 0;
     for (let call = 0; call < 40; call += 1) expect(await outcome()).toBe(`"${other}"`);
     expect(asked.some((each) => each.startsWith(name))).toBe(false);
-    expect(pool.snapshots().map(({ isDrained }) => isDrained)).toContain(true);
-    pool.drain(other, true);
+    expect(drainedOf(pool)).toContain(true);
+    drain(pool, name, other);
     expect(await outcome()).toMatch(/^"[ab]"$/);
-    pool.drain(name, false);
+    drain(pool, other);
     expect(await outcome()).toBe(`"${name}"`);
   });
 
@@ -122,24 +129,24 @@ describe("a node that is drained", () => {
       a: saying('"result":"a"'),
       b: saying('"error":{"code":-32601,"message":"the method m does not exist"}'),
     });
-    pool.drain("a", true);
+    drain(pool, "a");
     const why = "503 -32603 no upstream that has the method m is available now";
     expect([await outcome(), await outcome()]).toEqual([why, why]); // b is asked first, then known
-    pool.drain("b", true);
+    drain(pool, "a", "b");
     expect(await outcome()).toBe('"a"');
-    pool.drain("a", false);
+    drain(pool, "b");
     expect(await outcome()).toBe('"a"');
   });
 
-  it("stays so when it gets other settings, and is another one's name no longer once it is gone", async () => {
+  it("stays so by its name, when it gets other settings, and when it is gone for a while", async () => {
     const { pool, become, outcome } = await changing();
-    pool.drain("b", true);
+    drain(pool, "b");
     (await become("b", "c")).commit(1_000);
     await soon();
     expect(await outcome()).toBe('"c"');
     (await become("c")).commit(1_000);
     await soon();
     (await become("b", "c")).commit(1_000);
-    expect(pool.snapshots().map(({ isDrained }) => isDrained)).toEqual([false, false]);
+    expect(drainedOf(pool)).toEqual([true, false]);
   });
 });

@@ -17,6 +17,7 @@ import type { CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
 import type { KnownReaches } from "./capabilities/kept-capabilities.ts";
+import type { DrainMark } from "./drains.ts";
 import { HeadTimes } from "./health/head-times.ts";
 import { headInReply } from "./reply.ts";
 import { Upstream } from "./upstream.ts";
@@ -43,7 +44,7 @@ export class Pool {
   readonly #heads: HeadTimes;
   #upstreams: readonly Upstream[];
   /** By their names: an operator spares them. They are asked only while no other can be. */
-  readonly #drained = new Set<string>();
+  #drained: ReadonlyMap<string, DrainMark> = new Map();
   #agreementOn: (method: string) => AgreementRule | undefined;
   /** The head that a caller was told last: it falls only when no upstream knows better. */
   #lastHead = 0;
@@ -75,14 +76,16 @@ export class Pool {
   snapshots(): readonly UpstreamSnapshot[] {
     return this.#upstreams.map((upstream) => ({
       ...snapshotOf(upstream, this.#heads),
-      isDrained: this.#drained.has(upstream.name),
+      drained: this.#drained.get(upstream.name),
     }));
   }
 
-  /** From now on the node is asked only while no other can be; its running calls end. A reload changes nothing of it. */
-  drain(upstream: string, isDrained: boolean): void {
-    if (isDrained) this.#drained.add(upstream);
-    else this.#drained.delete(upstream);
+  /**
+   * From now on the nodes of these names are asked only while no other can be; their running calls end. A reload changes
+   * nothing of it.
+   */
+  drain(nodes: ReadonlyMap<string, DrainMark>): void {
+    this.#drained = nodes;
     this.#onChange();
   }
 
@@ -133,10 +136,8 @@ export class Pool {
     const left = letGo(gone, { withinMs, signal: this.#closing.signal }, { callers, clock }).then(
       () => {
         for (const { name } of gone)
-          if (this.#upstreams.every((node) => node.name !== name)) {
+          if (this.#upstreams.every((node) => node.name !== name))
             metrics.upstreamGone(options.network, name);
-            this.#drained.delete(name);
-          }
       },
     );
     this.#leaving = Promise.all([this.#leaving, left]);
@@ -304,7 +305,7 @@ type ShownUpstream = Pick<
 const snapshotOf = (
   { name, health, turns, budget, capabilities, head, isElsewhere }: ShownUpstream,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
-): Omit<UpstreamSnapshot, "isDrained"> => ({
+): Omit<UpstreamSnapshot, "drained"> => ({
   upstream: name,
   head: head?.number,
   lagBlocks: head ? Math.max(0, heads.highest - head.number) : 0,

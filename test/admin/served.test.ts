@@ -1,4 +1,7 @@
 // What the administration serves to browsers, over the real gateway: the console's files, sessions, and sparing a node.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { processesOf } from "../processes/callers.ts";
@@ -207,6 +210,37 @@ describe("a drained node", () => {
       ],
     });
   });
+
+  it.each(atDepth([1], [1, 2]))(
+    "is so over a restart of %i processes, said at the end and at the next start, with who did it",
+    async (processes) => {
+      const data = await mkdtemp(join(tmpdir(), "headgate-drained-"));
+      const of = () => startGatewayProcess(settings({ data, processes }));
+      const before = await of();
+      try {
+        await until("both nodes are usable", () => areUsable(before));
+        await drainOf(adminOf(before), "drain");
+      } finally {
+        expect(await before.stop()).toBe(0);
+      }
+      const nodes = [expect.stringMatching(/^main\/own, by admin at 2\d{3}-.*Z$/)];
+      const end = before.log.find(({ msg }) => msg?.startsWith("nodes stay drained"));
+      expect(end).toMatchObject({ level: 30, nodes });
+      const next = await of();
+      try {
+        const told = next.log.find(({ msg }) => msg?.startsWith("nodes are drained since before"));
+        expect(told).toMatchObject({ level: 40, nodes });
+        await until("both nodes are usable", () => areUsable(next));
+        await askedNodes(next, 1);
+        expect(await askedNodes(next, 40)).toEqual(["other"]);
+        const status = await fetch(`${adminOf(next)}/status`, { headers: AUTHORIZED });
+        expect(await status.text()).toMatch(/"isDrained":true,"drained":\{"who":"admin","at":"2/);
+      } finally {
+        await next.stop();
+        await rm(data, { recursive: true });
+      }
+    },
+  );
 
   it.each(atDepth([] as number[], [2]))(
     "is so in all of %i processes, and in those that take their place",

@@ -29,13 +29,17 @@ describe.skipIf(!disk)("a full disk", () => {
   let node: ScriptedNode;
   let gateway: RunningGateway;
   let load: Load;
+  let leaked: { readonly name: string; readonly key: string };
 
   const start = (processes: number): Promise<RunningGateway> =>
     startGatewayProcess({
       ...{ data, processes },
       admin: { listen: { port: 0 }, token: TOKEN },
       networks: {
-        main: { family: "evm", chainId: 1, window: { blocks: 60 }, upstreams: [{ url: node.url }] },
+        main: {
+          ...{ family: "evm", chainId: 1, window: { blocks: 60 } },
+          upstreams: [{ name: "own", url: node.url }],
+        },
       },
     });
 
@@ -82,6 +86,11 @@ describe.skipIf(!disk)("a full disk", () => {
       await gateway.stop();
     });
 
+    it("has a key that leaked, of before", async () => {
+      leaked = (await (await makeKey(`leaked-${processes}`)).json()) as typeof leaked;
+      await until("the key works", async () => (await withLeaked()).status === 200);
+    });
+
     it("ends nothing: calls go to the nodes, and what must be kept is refused in words", async () => {
       const filter = await ask(gateway.endpoint("main"), "eth_newBlockFilter");
       room.fill();
@@ -113,10 +122,32 @@ describe.skipIf(!disk)("a full disk", () => {
       expect(await measured("headgate_state_writable")).toBe(0);
     });
 
-    it("is told once by each process, and nothing is thrown", () => {
+    it("revokes a key and spares a node at once, and says that it is not kept yet", async () => {
+      const done = await adminCall(`/keys/${leaked.name}/revoke`, { method: "POST" });
+      expect(await done.json()).toMatchObject({ status: "revoked", isKept: false });
+      await until("nobody lets it in", async () => {
+        const tries = await Promise.all(Array.from({ length: 10 }, withLeaked));
+        return tries.every(({ status }) => status === 401);
+      });
+      const again = await adminCall(`/keys/${leaked.name}/revoke`, { method: "POST" });
+      expect(again.status).toBe(409); // for good
+      const drained = await adminCall("/networks/main/upstreams/own/drain", { method: "POST" });
+      expect(await drained.json()).toMatchObject({ isDrained: true, isKept: false });
+      expect(await measured("headgate_upstream_drained")).toBe(1);
+      await until("it is told", async () => (await measured("headgate_state_texts_held")) === 3);
+    });
+
+    it("is told once by each process, and nothing is thrown", async () => {
+      await until("the last line has come", async () =>
+        gateway.log.some(({ msg, details }) => msg === "not in the audit trail" && details),
+      );
       const told = gateway.log.filter(({ msg }) => msg?.includes("cannot be written"));
       expect(told.length).toBeLessThanOrEqual(1 + 2 * processes);
-      expect(gateway.log.filter(({ level = 0 }) => level >= 50)).toEqual([]);
+      // Who revoked and drained is in the log where the trail cannot take it.
+      expect(gateway.log.filter(({ level = 0 }) => level >= 50)).toMatchObject([
+        { msg: "not in the audit trail", key: leaked.name, who: "admin" },
+        { msg: "not in the audit trail", details: ["main/own"], who: "admin" },
+      ]);
       expect(gateway.log.filter(({ msg }) => msg?.includes("ended"))).toEqual([]);
     });
 
@@ -128,6 +159,14 @@ describe.skipIf(!disk)("a full disk", () => {
         const { hash } = await latest();
         return hash === chain.head.hash && (await sourceOfLatest()) === "store";
       });
+      await until("all is kept", async () => (await measured("headgate_state_texts_held")) === 0);
+      const shown = await (await adminCall(`/keys/${leaked.name}`)).json();
+      expect(shown).toMatchObject({ status: "revoked" });
+      expect(shown).not.toHaveProperty("isKept");
+      expect((await withLeaked()).status).toBe(401);
+      expect(await measured("headgate_upstream_drained")).toBe(1);
+      const undrained = await adminCall("/networks/main/upstreams/own/undrain", { method: "POST" });
+      expect(await undrained.json()).not.toHaveProperty("isKept");
       expect((await ask(gateway.endpoint("main"), "eth_newBlockFilter")).error).toBeUndefined();
       expect((await makeKey(`app-${processes}`)).status).toBe(201);
       expect(await measured("headgate_store_writable")).toBe(1);
@@ -168,6 +207,11 @@ describe.skipIf(!disk)("a full disk", () => {
       ...init,
       headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
     });
+  const withLeaked = (): Promise<Response> =>
+    post(
+      gateway.endpoint("main").replace(/[^/]+$/, leaked.key),
+      JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] }),
+    );
   const makeKey = (name: string): Promise<Response> =>
     adminCall("/keys", { method: "POST", body: JSON.stringify({ name }) });
   async function measured(name: string): Promise<number | undefined> {

@@ -65,7 +65,7 @@ export async function scriptedAdmin(
       calls: async () => [],
       audit: new AuditTrail({ state, clock, log }),
       incidents: async () => [],
-      drain: async () => false,
+      drain: async () => undefined,
       reload: async () => ({ kind: "reloaded", changed: [] }),
       trials: {
         try: async () => ({ kind: "unknown", what: "network" }),

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/lib/outbox.ts";
 import { type TakeRequest, takeFrom } from "../../src/lib/token-bucket.ts";
-import { migrateState } from "../../src/state/formats.ts";
+import { migrateState } from "../../src/state/open-state.ts";
 import { addIn } from "../../src/state/operations.ts";
 import type { Addition, CounterTree, State } from "../../src/state/state.ts";
 

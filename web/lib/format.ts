@@ -49,6 +49,12 @@ export function bytesText(bytes: number | undefined): string {
 /** As a sentence begins. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
+/** What is to be known of a change that the state did not take. */
+export const notKept = ({ isKept }: { readonly isKept?: false | undefined }): string =>
+  isKept === false
+    ? ". The disk does not take it: it is in memory, and kept as soon as there is room"
+    : "";
+
 /** 0x12345678…cdef. */
 export const hashText = (hash: string): string =>
   hash.length > 16 ? `${hash.slice(0, 10)}…${hash.slice(-4)}` : hash;

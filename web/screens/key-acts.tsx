@@ -7,6 +7,7 @@ import { MemberFields } from "../components/schema-form.tsx";
 import { Loaded, Problem } from "../components/states.tsx";
 import type { ApiProblem } from "../lib/api.ts";
 import { problemOf, useApp, useResource } from "../lib/app.ts";
+import { notKept } from "../lib/format.ts";
 import { draftOf, mergePatchOf, readDraft, type Schema } from "../lib/schema.ts";
 
 type Document = { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
@@ -148,8 +149,8 @@ export function KeyDialog(props: KeyDialogProps) {
   if (act === "rotate") return <Rotate {...props} path={path} />;
   if (act === "revoke") return <Revoke {...props} path={path} />;
   const perform = async (): Promise<void> => {
-    await api.ask("POST", path);
-    notify(`The key ${name} was ${act}d`);
+    const key = await api.ask<KeyAnswer>("POST", path);
+    notify(`The key ${name} was ${act}d${notKept(key)}`);
     onDone();
   };
   return (
@@ -201,8 +202,8 @@ function Revoke({ name, path, onDone, onClose }: PathProps) {
   const { api, notify } = useApp();
   const [typed, type] = useState("");
   const perform = async (): Promise<void> => {
-    await api.ask("POST", path);
-    notify(`The key ${name} was revoked`);
+    const key = await api.ask<KeyAnswer>("POST", path);
+    notify(`The key ${name} was revoked${notKept(key)}`);
     onDone();
   };
   return (

@@ -156,8 +156,15 @@ const STATUSES: Readonly<
   revoked: { tone: "bad", text: "Revoked" },
 };
 
-export const KeyStatus = ({ of: { status } }: { of: Pick<KeyAnswer, "status"> }) => (
-  <Badge tone={STATUSES[status].tone}>{STATUSES[status].text}</Badge>
+export const KeyStatus = ({
+  of: { status, isKept },
+}: {
+  of: Pick<KeyAnswer, "status" | "isKept">;
+}) => (
+  <span class="badges">
+    <Badge tone={STATUSES[status].tone}>{STATUSES[status].text}</Badge>
+    {isKept === false && <Badge tone="warn">Not on the disk yet</Badge>}
+  </span>
 );
 
 const Line = ({ name, children }: { name: string; children: string }) => (

@@ -99,10 +99,16 @@ const budgetOf = ({ budget }: LiveNode) => [
 ];
 
 function Abilities({ node }: { node: LiveNode }) {
-  const { lackedMethods, lacked = [] } = node;
+  const { platform } = useApp();
+  const { lackedMethods, lacked = [], drained } = node;
   const reaches = reachTexts(node);
   return (
     <ul class="abilities">
+      {drained && (
+        <li>
+          It is drained, by {drained.who}, {timeText(drained.at, platform.now())}.
+        </li>
+      )}
       {reaches.length > 0 && <li>It has {reaches.join("; ")}.</li>}
       {lackedMethods === 0 && <li>It is not known to lack any method.</li>}
       {lackedMethods > 0 && (

@@ -1,5 +1,6 @@
 // Every node: how it does, what is the matter with it, what it was caught at; and sparing it.
 import { useState } from "preact/hooks";
+import type { DrainedAnswer } from "../../src/admin/schemas.ts";
 import { Ask } from "../components/dialog.tsx";
 import { Badge } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
@@ -7,7 +8,7 @@ import { Spark } from "../components/spark.tsx";
 import { Empty, Loading } from "../components/states.tsx";
 import { type Column, Table } from "../components/table.tsx";
 import { useApp, useLive, useMay } from "../lib/app.ts";
-import { capitalized, figureText, msText, secondsText, wholeText } from "../lib/format.ts";
+import { capitalized, figureText, msText, notKept, secondsText, wholeText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { isLastUsable } from "./node-words.ts";
@@ -139,8 +140,11 @@ function DrainButton({ network, node }: OneNode) {
   const { upstream, isDrained } = node;
   const send = async (act: "drain" | "undrain"): Promise<void> => {
     const names = [network.network, upstream].map(encodeURIComponent);
-    await api.ask("POST", `networks/${names[0]}/upstreams/${names[1]}/${act}`);
-    notify(act === "drain" ? `${upstream} is drained` : `${upstream} is asked again`);
+    const done = await api.ask<DrainedAnswer>(
+      "POST",
+      `networks/${names[0]}/upstreams/${names[1]}/${act}`,
+    );
+    notify(`${upstream} is ${act === "drain" ? "drained" : "asked again"}${notKept(done)}`);
   };
   const undrain = (): void =>
     void send("undrain").catch((error: Error) => notify(error.message, "bad"));
@@ -164,8 +168,8 @@ function DrainButton({ network, node }: OneNode) {
         >
           <p>
             It gets no calls while another node of {network.network} is usable; its running calls
-            end. Everybody who uses this gateway is served by the others, until somebody undrains it
-            or the gateway is started anew.
+            end. Everybody who uses this gateway, or one that shares its state, is served by the
+            others until somebody undrains it, also after a restart.
           </p>
           {isLastUsable(node, network.upstreams) && (
             <p class="tone-bad">

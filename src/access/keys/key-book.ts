@@ -1,7 +1,7 @@
 // Makes and changes keys in the state that all gateways share. Each change is one atomic step, which every gateway sees
 // within a second.
 
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import {
   asWritten,
   type ConfiguredKey,
@@ -16,7 +16,7 @@ import { didYouMean } from "../../config/setting-names.ts";
 import { isMapping } from "../../config/units.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { whyItOpensNothing } from "../../namespaces/known-methods.ts";
-import type { State } from "../../state/state.ts";
+import type { State, UpdateOptions } from "../../state/state.ts";
 import { type KeyHasher, type NewKey, newKey, openKeyHasher } from "./key-hash.ts";
 import {
   type KeyRecord,
@@ -58,6 +58,9 @@ export const configuredIn = ({
   ),
 });
 
+/** What ends a key's use holds even while the state cannot be written. */
+type Urgency = Pick<UpdateOptions, "isUrgent">;
+
 export const OVERLAP_MS = 24 * 3_600_000;
 
 export class KeyBook {
@@ -98,7 +101,7 @@ export class KeyBook {
     const made = (await this.#parts.state.list(RECORDS))
       .map(({ text }) => readRecord(text))
       .filter((record) => record && !this.#configuredKey(record.settings.name))
-      .flatMap((record) => (record ? [viewOfRecord(record, now)] : []));
+      .flatMap((record) => (record ? [this.#viewOf(record)] : []));
     return [...this.#configured.keys.map((key) => viewOfConfigured(key, now)), ...made];
   }
 
@@ -108,7 +111,7 @@ export class KeyBook {
     if (configured) return viewOfConfigured(configured, now);
     if (!isKeyName(name)) return undefined;
     const record = readRecord((await this.#parts.state.get(recordKey(name))) ?? "");
-    return record && viewOfRecord(record, now);
+    return record && this.#viewOf(record);
   }
 
   /** Makes a new text for the same key. The text before it works for the overlap; older ones no longer work. */
@@ -126,11 +129,13 @@ export class KeyBook {
   /** Revokes a key for good; its name stays taken. */
   revoke(name: string): Promise<KeyChanged | KeyRefusal> {
     const revokedAtMs = this.#parts.clock.wallTime();
-    return this.#changeMade(name, (record) => ({ ...record, old: undefined, revokedAtMs }));
+    const next = (record: KeyRecord) => ({ ...record, old: undefined, revokedAtMs });
+    return this.#changeMade(name, next, { isUrgent: true });
   }
 
   disable(name: string): Promise<KeyChanged | KeyRefusal> {
-    return this.#changeMade(name, (record) => ({ ...record, isDisabled: true }));
+    const next = (record: KeyRecord) => ({ ...record, isDisabled: true });
+    return this.#changeMade(name, next, { isUrgent: true });
   }
 
   enable(name: string): Promise<KeyChanged | KeyRefusal> {
@@ -161,13 +166,15 @@ export class KeyBook {
   async #changeMade(
     name: string,
     next: (record: KeyRecord) => KeyRecord | KeyRefusal,
+    options: Urgency = {},
   ): Promise<KeyChanged | KeyRefusal> {
     if (this.#configuredKey(name)) return refusals.configured(name);
     if (!isKeyName(name)) return refusals.unknown(name);
-    return this.#change(name, (record) => {
+    const change = (record: KeyRecord | undefined): KeyRecord | KeyRefusal => {
       if (!record) return refusals.unknown(name);
       return record.revokedAtMs === undefined ? next(record) : refusals.revoked(name);
-    });
+    };
+    return this.#change(name, change, options);
   }
 
   /**
@@ -177,17 +184,30 @@ export class KeyBook {
   async #change(
     name: string,
     next: (record: KeyRecord | undefined) => KeyRecord | KeyRefusal,
+    options: Urgency = {},
   ): Promise<KeyChanged | KeyRefusal> {
-    const { state, clock } = this.#parts;
+    const { state } = this.#parts;
     let result: KeyRecord | KeyRefusal = refusals.unreadable(name);
-    const version = randomBytes(8).toString("hex");
-    await state.update([recordKey(name), VERSION], ([text]) => {
-      const record = text === undefined ? undefined : readRecord(text);
-      result = text !== undefined && !record ? refusals.unreadable(name) : next(record);
-      return "kind" in result ? undefined : [JSON.stringify(result), version];
-    });
-    if ("kind" in result) return result;
-    return { kind: "changed", key: viewOfRecord(result, clock.wallTime()) };
+    const id = randomBytes(8).toString("hex");
+    const keys = [recordKey(name), VERSION];
+    await state.update(
+      keys,
+      ([text, before = ""]) => {
+        const record = text === undefined ? undefined : readRecord(text);
+        result = text !== undefined && !record ? refusals.unreadable(name) : next(record);
+        // Over another version it is another one: a change that was held may come after one that nobody here has read.
+        const version = hash("sha256", before + id, "base64url");
+        return "kind" in result ? undefined : [JSON.stringify(result), version];
+      },
+      options,
+    );
+    return "kind" in result ? result : { kind: "changed", key: this.#viewOf(result) };
+  }
+
+  #viewOf(record: KeyRecord): KeyView {
+    const { state, clock } = this.#parts;
+    const view = viewOfRecord(record, clock.wallTime());
+    return state.isHeld?.(recordKey(view.name)) ? { ...view, isKept: false } : view;
   }
 
   async #newKey(): Promise<NewKey> {

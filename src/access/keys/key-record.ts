@@ -49,6 +49,8 @@ export type KeyView = {
   /** The text before the last rotation works until then. */
   readonly oldKeyWorksUntil?: string;
   readonly revokedAt?: string;
+  /** false: it is so in memory alone, until the state can be written. */
+  readonly isKept?: false;
   /** The settings as they would be written in the file. */
   readonly settings: Omit<KeyRequest, "name">;
 };

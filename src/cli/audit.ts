@@ -1,23 +1,18 @@
 // `headgate audit`: who changed what, and when, from the state that the gateways share. It works while a gateway runs.
 
 import { userInfo } from "node:os";
-import { parseArgs } from "node:util";
 import { type Actor, AuditTrail, actorHere, MOST_ENTRIES } from "../access/audit-trail.ts";
 import type { Environment } from "../config/setting-names.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
-import { CommandFailure, configOf, orWrongUsage, readConfig, withStateOf } from "./read-config.ts";
+import { configOf, optionsIn, readConfig, WrongUsage, withStateOf } from "./read-config.ts";
 import { table } from "./table.ts";
 
 const OPTIONS = {
   config: { type: "string", short: "c" },
   limit: { type: "string", default: "100" },
   json: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
 } as const;
-
-export const AUDIT_HELP = `  headgate audit [--config headgate.yaml] [--limit N] [--json]
-        tells who changed keys and the configuration, and when; newest first`;
 
 /** @param argv What follows `audit`. @throws CommandFailure */
 export async function audit(
@@ -25,11 +20,9 @@ export async function audit(
   environment: Environment,
   print: (text: string) => void,
 ): Promise<void> {
-  const parse = () => parseArgs({ args: [...argv], options: OPTIONS }).values;
-  const { config, limit, json, help } = orWrongUsage(parse, AUDIT_HELP);
-  if (help) return print(AUDIT_HELP);
+  const { config, limit, json } = optionsIn(argv, OPTIONS);
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
-    throw new CommandFailure(`--limit: want a number from 1 to ${MOST_ENTRIES}`, { exitCode: 2 });
+    throw new WrongUsage(`--limit: want a number from 1 to ${MOST_ENTRIES}`);
   const { path } = configOf("audit", config, environment);
   const { entries } = await withStateOf(readConfig(path, environment), (state) =>
     auditTrailOf(state, systemClock).read({ limit: Number(limit) }),

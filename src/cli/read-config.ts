@@ -2,6 +2,7 @@
 // with exit code 2.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type ParseArgsConfig, parseArgs } from "node:util";
 import { namesNetworks } from "../config/environment-settings.ts";
 import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
@@ -23,6 +24,25 @@ export class CommandFailure extends Error {
   constructor(message: string, options: { exitCode: 1 | 2; cause?: unknown }) {
     super(message, { cause: options.cause });
     this.exitCode = options.exitCode;
+  }
+}
+
+/** The command line is wrong. The help of the command is printed with the message. */
+export class WrongUsage extends CommandFailure {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(message, { exitCode: 2, ...options });
+  }
+}
+
+/** The options of a command, from what follows its name. @throws WrongUsage */
+export function optionsIn<const Options extends NonNullable<ParseArgsConfig["options"]>>(
+  argv: readonly string[],
+  options: Options,
+) {
+  try {
+    return parseArgs({ args: [...argv], options }).values;
+  } catch (cause) {
+    throw new WrongUsage((cause as Error).message, { cause });
   }
 }
 

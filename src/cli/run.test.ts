@@ -23,7 +23,10 @@ describe("a command line that is none", () => {
       words: ["methods", "--config", "a.yaml", "--network", "main"],
       why: "give --config and --key",
     },
-    { words: ["store", "burn"], why: "burn" },
+    { words: ["store", "burn"], why: "unknown command store burn" },
+    { words: ["store", "burn"], why: "headgate store forget --network NAME" }, // how it is asked rightly
+    { words: ["top", "--fast"], why: "headgate top [--url" },
+    { words: ["audit", "--limit", "0"], why: "--limit: want a number from 1 to 1000" },
     { words: ["keys", "burn"], why: "unknown command keys burn" },
     ...["-1", "65535", "1.5", "http"].map((port) => ({
       words: ["serve", `--port=${port}`],
@@ -37,14 +40,15 @@ describe("a command line that is none", () => {
 });
 
 describe("a command that is asked for its help", () => {
-  it.each(["audit", "top", "store", "keys", "check"])(
-    "%s tells it, and does no more",
-    async (word) => {
-      const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-      await run([word, "--help"], {});
-      const text = written.mock.calls.join("");
-      written.mockRestore();
-      expect(text).toContain(`headgate ${word}`);
-    },
-  );
+  it.each([
+    ...["audit --help", "top -h", "store", "store help", "store show --help"],
+    ...["keys --help", "check --help"],
+  ])("%s tells it, and does no more", async (line) => {
+    const words = line.split(" ");
+    const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+    await run(words, {});
+    const text = written.mock.calls.join("");
+    written.mockRestore();
+    expect(text).toContain(`headgate ${words[0]}`);
+  });
 });

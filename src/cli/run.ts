@@ -2,7 +2,7 @@
 // others would take twice as long with it.
 import { parseArgs } from "node:util";
 import type { Environment } from "../config/setting-names.ts";
-import { AUDIT_HELP, audit } from "./audit.ts";
+import { audit } from "./audit.ts";
 import { keys, keysHelp } from "./keys.ts";
 import {
   CommandFailure,
@@ -10,9 +10,41 @@ import {
   findConfig,
   orWrongUsage,
   readKnownConfig,
+  WrongUsage,
 } from "./read-config.ts";
-import { STORE_HELP } from "./store-text.ts";
-import { TOP_HELP } from "./top-text.ts";
+
+type Command = {
+  readonly help: string;
+  /** Whether it does nothing without a further word: then its help is told. */
+  readonly needsWord?: true;
+  /** @param argv What follows the command's name. */
+  run(argv: readonly string[], environment: Environment, print: Print): Promise<void>;
+};
+
+type Print = (text: string) => void;
+
+/** The commands with a help of their own; that of keys.ts is made from its commands. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  top: {
+    help: `  headgate top [--url http://127.0.0.1:8546] [--config headgate.yaml] [--once]
+        shows how a running gateway and its nodes do, each second; with the token of HEADGATE_ADMIN__TOKEN, else admin.token`,
+    run: async (argv, environment) => (await import("./top.ts")).top(argv, environment),
+  },
+  audit: {
+    help: `  headgate audit [--config headgate.yaml] [--limit N] [--json]
+        tells who changed keys and the configuration, and when; newest first`,
+    run: audit,
+  },
+  store: {
+    help: `  headgate store show [--network NAME] [--json]
+        tells what is stored: blocks, their proofs, and who told what is kept of old logs
+  headgate store forget --network NAME (--upstream NAME | --blocks FROM-TO | --all)
+        forgets what nodes told of logs of old blocks, also while a gateway runs`,
+    needsWord: true,
+    run: async (argv, environment, print) =>
+      (await import("./store.ts")).store(argv, environment, print),
+  },
+};
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -27,9 +59,9 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
   headgate methods [--key name [--network name] [--config headgate.yaml]]
         lists the methods with their prices; or what a key may call, and why not the rest
 ${keysHelp()}
-${TOP_HELP}
-${AUDIT_HELP}
-${STORE_HELP}
+${Object.values(COMMANDS)
+  .map(({ help }) => help)
+  .join("\n")}
   headgate dev [--port N]
         runs the gateway over development nodes of its own, which are the package headgate-devnet
   headgate help
@@ -41,20 +73,18 @@ a file, the environment: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…,
 
 /** Resolves when the command is done, or the gateway listens. @throws CommandFailure for an error that a person can put right. */
 export async function run(argv: readonly string[], environment: Environment): Promise<void> {
-  const print = (text: string): void => {
-    letReadersLeave();
-    process.stdout.write(`${text}\n`);
-  };
-  if (argv[0] === "keys") return keys(argv.slice(1), environment, print);
-  if (argv[0] === "audit") return audit(argv.slice(1), environment, print);
-  if (argv[0] === "top") {
-    letReadersLeave();
-    const { top } = await import("./top.ts");
-    return top(argv.slice(1), environment);
-  }
-  if (argv[0] === "store") {
-    const { store } = await import("./store.ts");
-    return store(argv.slice(1), environment, print);
+  letReadersLeave();
+  const print: Print = (text) => void process.stdout.write(`${text}\n`);
+  const [word = "", ...rest] = argv;
+  if (word === "keys") return keys(rest, environment, print);
+  const named = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
+  if (named) {
+    const isAsked = ["help", "--help", "-h"].some((each) => rest.includes(each));
+    if (isAsked || (named.needsWord && rest.length === 0)) return print(named.help);
+    return named.run(rest, environment, print).catch((cause: unknown) => {
+      if (!(cause instanceof WrongUsage)) throw cause;
+      throw new WrongUsage(`${cause.message}\n\n${named.help}`, { cause });
+    });
   }
   const { command, urls, configPath, port, key, network, help, version } = readArguments(argv);
   if (help) return print(HELP);

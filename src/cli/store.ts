@@ -2,15 +2,15 @@
 // works while a gateway runs: LMDB lets one process write at a time, and the gateway keeps no copy of what is forgotten.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import type { parseArgs } from "node:util";
 import { BlockStore } from "../chain/block-store.ts";
 import { BlockTables } from "../chain/block-tables.ts";
-import { type Forgotten, keptSegmentsOf } from "../chain/kept-segments.ts";
+import { type Forgotten, type KeptSegment, keptSegmentsOf } from "../chain/kept-segments.ts";
+import type { ProofLevel } from "../chain/stored-block.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/setting-names.ts";
 import { checkEnvironment } from "../disk/check-environment.ts";
-import { CommandFailure, configOf, orWrongUsage, readKnownConfig } from "./read-config.ts";
-import { describeStore, STORE_HELP, storeText } from "./store-text.ts";
+import { CommandFailure, configOf, optionsIn, readKnownConfig, WrongUsage } from "./read-config.ts";
 
 type Print = (text: string) => void;
 
@@ -21,7 +21,6 @@ const OPTIONS = {
   blocks: { type: "string" },
   all: { type: "boolean" },
   json: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
@@ -32,15 +31,13 @@ export async function store(
   environment: Environment,
   print: Print,
 ): Promise<void> {
-  const [word = "help", ...rest] = argv;
-  if (["help", "--help", "-h"].includes(word)) return print(STORE_HELP);
-  if (word !== "show" && word !== "forget") throw wrong(`unknown command store ${word}`);
-  const values = orWrongUsage(() => parseArgs({ args: rest, options: OPTIONS }).values, STORE_HELP);
-  if (values.help) return print(STORE_HELP);
+  const [word = "", ...rest] = argv;
+  if (word !== "show" && word !== "forget") throw new WrongUsage(`unknown command store ${word}`);
+  const values = optionsIn(rest, OPTIONS);
   const { path } = configOf(`store ${word}`, values.config, environment);
   const config = await readKnownConfig(path, environment);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
-    throw wrong(`there is no network ${values.network} in ${path ?? "the environment"}`);
+    throw new WrongUsage(`there is no network ${values.network} in ${path ?? "the environment"}`);
   return word === "show" ? show(values, config, print) : forget(values, config, print);
 }
 
@@ -60,7 +57,7 @@ async function show({ network, json }: Values, config: Config, print: Print): Pr
 
 async function forget(values: Values, config: Config, print: Print): Promise<void> {
   const { network } = values;
-  if (network === undefined) throw wrong("store forget: --network is missing");
+  if (network === undefined) throw new WrongUsage("store forget: --network is missing");
   const forgotten = chosenBy(values);
   const path = join(config.data, network);
   if (!existsSync(join(path, "data.mdb"))) return print("Nothing is stored.");
@@ -73,12 +70,12 @@ async function forget(values: Values, config: Config, print: Print): Promise<voi
 function chosenBy({ upstream, blocks, all }: Values): Forgotten {
   const given = [upstream, blocks, all || undefined].filter((each) => each !== undefined);
   if (given.length !== 1)
-    throw wrong("store forget: want one of --upstream NAME, --blocks FROM-TO, --all");
+    throw new WrongUsage("store forget: want one of --upstream NAME, --blocks FROM-TO, --all");
   if (upstream !== undefined) return { of: upstream };
   if (blocks === undefined) return "all";
   const [, from, to] = /^(\d{1,10})-(\d{1,10})$/.exec(blocks) ?? [];
   if (from === undefined || to === undefined || Number(from) > Number(to))
-    throw wrong("--blocks: want two block numbers such as 1000-1999");
+    throw new WrongUsage("--blocks: want two block numbers such as 1000-1999");
   return { within: { from: Number(from), to: Number(to) } };
 }
 
@@ -95,5 +92,60 @@ function open<Store>(path: string, opened: () => Store): Store {
   }
 }
 
-const wrong = (why: string): CommandFailure =>
-  new CommandFailure(`${why}\n\n${STORE_HELP}`, { exitCode: 2 });
+type StoreView = {
+  readonly head: number | undefined;
+  readonly tail: number | undefined;
+  /** From tail to head. */
+  readonly blocks: number;
+  /** The size of the store on disk. */
+  readonly bytes: number;
+  /** How many blocks are proven, by how far. */
+  readonly proofs: Readonly<Record<ProofLevel, number>>;
+  /** Logs of older blocks as upstreams told them. Those that an earlier version stored have no upstream. */
+  readonly segments: readonly KeptBy[];
+};
+
+type KeptBy = { readonly upstreams: string; readonly segments: number; readonly bytes: number };
+
+type Readable = Pick<BlockTables, "head" | "tail" | "bytes" | "hashAt" | "outline">;
+
+export function describeStore(stored: Readable, kept: readonly KeptSegment[]): StoreView {
+  const { tail, bytes } = stored;
+  const head = stored.head?.number;
+  const proofs = { full: 0, partial: 0, none: 0 };
+  let blocks = 0;
+  for (let number = tail ?? 0; number <= (head ?? -1); number += 1) {
+    const hash = stored.hashAt(number);
+    const outline = hash === undefined ? undefined : stored.outline(hash);
+    if (!outline) continue;
+    blocks += 1;
+    proofs[outline.proof] += 1;
+  }
+  return { head, tail, blocks, bytes, proofs, segments: byUpstream(kept) };
+}
+
+function byUpstream(segments: readonly KeptSegment[]): KeptBy[] {
+  const kept = new Map<string, { segments: number; bytes: number }>();
+  for (const { upstreams, bytes } of segments) {
+    const name = upstreams.join(", ") || "?";
+    const sum = kept.get(name) ?? { segments: 0, bytes: 0 };
+    kept.set(name, { segments: sum.segments + 1, bytes: sum.bytes + bytes });
+  }
+  return [...kept].map(([upstreams, sum]) => ({ upstreams, ...sum }));
+}
+
+export function storeText({ network, ...view }: StoreView & { readonly network: string }): string {
+  const { head, tail, blocks, bytes, proofs, segments } = view;
+  const range = head === undefined ? "no blocks" : `${blocks} blocks, ${tail} to ${head}`;
+  const { full, partial, none } = proofs;
+  return [
+    `${network}: ${range}, ${megabytes(bytes)}`,
+    `  proof: full ${full}, partial ${partial}, none ${none}`,
+    ...segments.map(
+      (kept) =>
+        `  old logs told by ${kept.upstreams}: ${kept.segments} segments, ${megabytes(kept.bytes)}`,
+    ),
+  ].join("\n");
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

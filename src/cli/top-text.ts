@@ -3,9 +3,6 @@ import { stripVTControlCharacters, styleText } from "node:util";
 import type { LiveStatus } from "../admin/schemas.ts";
 import { table } from "./table.ts";
 
-export const TOP_HELP = `  headgate top [--url http://127.0.0.1:8546] [--config headgate.yaml] [--once]
-        shows how a running gateway and its nodes do, each second; with the token of HEADGATE_ADMIN__TOKEN, else admin.token`;
-
 type Network = LiveStatus["networks"][number];
 
 export type TopOptions = {

@@ -4,29 +4,25 @@ import { get, type IncomingMessage } from "node:http";
 import { get as getOverTls } from "node:https";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { parseArgs } from "node:util";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { LiveStatus } from "../admin/schemas.ts";
 import { urlOf } from "../config/server-settings.ts";
 import type { Environment } from "../config/setting-names.ts";
 import { systemClock as clock } from "../lib/clock.ts";
-import { CommandFailure, configOf, orWrongUsage, readKnownConfig } from "./read-config.ts";
-import { TOP_HELP, topLines } from "./top-text.ts";
+import { CommandFailure, configOf, optionsIn, readKnownConfig, WrongUsage } from "./read-config.ts";
+import { topLines } from "./top-text.ts";
 
 const OPTIONS = {
   config: { type: "string", short: "c" },
   url: { type: "string" },
   once: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 type Admin = { readonly url: string; readonly token: string | undefined };
 
 /** @param argv What follows `top`. @throws CommandFailure */
 export async function top(argv: readonly string[], environment: Environment): Promise<void> {
-  const parse = () => parseArgs({ args: [...argv], options: OPTIONS }).values;
-  const { config, url, once, help } = orWrongUsage(parse, TOP_HELP);
-  if (help) return void process.stdout.write(`${TOP_HELP}\n`);
+  const { config, url, once } = optionsIn(argv, OPTIONS);
   const admin = await adminOf({ config, url }, environment);
   if (once || !process.stdout.isTTY) return showOnce(admin);
   const screen = new Screen(admin.url);
@@ -56,9 +52,7 @@ async function adminOf(
   const { HEADGATE_ADMIN__TOKEN: token } = environment;
   if (url !== undefined) {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-      throw new CommandFailure("--url: want http://host:port of the administration", {
-        exitCode: 2,
-      });
+      throw new WrongUsage("--url: want http://host:port of the admin port");
     return { url: url.replace(/\/$/, ""), token };
   }
   const { path } = configOf("top", given, environment);

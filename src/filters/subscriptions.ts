@@ -4,6 +4,8 @@ import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
+import { Rounds } from "../lib/waiting.ts";
 import type { FilterBook, LookMaker } from "./filter-book.ts";
 import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
 import type { KeptFilter } from "./kept-filters.ts";
@@ -62,7 +64,7 @@ export class Subscriptions {
   /** Whose, and pushed by whom, by their ids: those that nobody is told of any more, oldest first. */
   readonly #left = new Map<string, { readonly holder: string; readonly by: string }>();
   readonly #closing = new AbortController();
-  #stopTending: (() => void) | undefined;
+  readonly #rounds: Rounds;
   readonly #options: SubscriptionsOptions;
   readonly #parts: SubscriptionsParts;
 
@@ -70,12 +72,14 @@ export class Subscriptions {
     this.#options = options;
     this.#parts = parts;
     this.#newLogs = new NewLogs({ view: () => parts.chain.view() });
+    const round = (): boolean => this.#tend();
+    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => TENDED_EVERY_MS, round });
   }
 
   /** Resolves when it is noted how far all were told. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#stopTending?.();
+    this.#rounds.stop();
     for (const subscription of this.#pushed.values()) void this.#end(subscription);
     await Promise.all(this.#ending);
   }
@@ -158,10 +162,7 @@ export class Subscriptions {
   }
 
   #noteLeft(id: string, left: { readonly holder: string; readonly by: string }): void {
-    this.#left.delete(id);
-    this.#left.set(id, left);
-    const [oldest] = this.#left.keys();
-    if (this.#left.size > MOST_LEFT && oldest !== undefined) this.#left.delete(oldest);
+    keepNewest(this.#left, [id, left], MOST_LEFT);
   }
 
   /** From now on another one that pushes it finds that it does so no more. @returns undefined when it was faster. */
@@ -191,7 +192,7 @@ export class Subscriptions {
       const before = this.#pushed.get(id);
       if (before) void this.#leave(before, channel);
       this.#pushed.set(id, this.#push(beginning, channel));
-      this.#stopTending ??= this.#parts.clock.after(TENDED_EVERY_MS, () => this.#tend());
+      this.#rounds.begin();
     });
   }
 
@@ -275,7 +276,7 @@ export class Subscriptions {
   }
 
   /** Subscriptions that nothing is told of do not end. */
-  #tend(): void {
+  #tend(): boolean {
     const { clock } = this.#parts;
     const old = clock.now() - NOTED_EVERY_MS;
     let left = NOTED_AT_ONCE;
@@ -285,8 +286,7 @@ export class Subscriptions {
       left -= 1;
       void subscription.note();
     }
-    this.#stopTending =
-      this.#pushed.size > 0 ? clock.after(TENDED_EVERY_MS, () => this.#tend()) : undefined;
+    return this.#pushed.size > 0;
   }
 }
 

@@ -97,6 +97,40 @@ export async function repeat(
   }
 }
 
+export type RoundsParts = {
+  readonly clock: Pick<Clock, "after">;
+  readonly everyMs: () => number;
+  /** @returns Whether there is another round. */
+  readonly round: () => boolean;
+};
+
+/** Goes its rounds, each after a pause, while there is something to look at. */
+export class Rounds {
+  #cancel: (() => void) | undefined;
+  #hasStopped = false;
+  readonly #parts: RoundsParts;
+
+  constructor(parts: RoundsParts) {
+    this.#parts = parts;
+  }
+
+  /** Has no effect while there are rounds, or after they were stopped. */
+  begin(): void {
+    if (this.#hasStopped) return;
+    const { clock, everyMs, round } = this.#parts;
+    this.#cancel ??= clock.after(everyMs(), () => {
+      this.#cancel = undefined;
+      if (round()) this.begin();
+    });
+  }
+
+  /** Stops for good. */
+  stop(): void {
+    this.#hasStopped = true;
+    this.#cancel?.();
+  }
+}
+
 /** A process that lived so long is started again at once; any other after a pause, which doubles each time. In milliseconds. */
 const STEADY_AFTER_MS = 5_000;
 const FIRST_REST_MS = 100;
@@ -135,12 +169,14 @@ export class Heartbeat {
   /** Missed heartbeats are counted, not time: while this thread itself stood still, none was due. */
   #missed = -BEGINNING_MS / HEARTBEAT_MS;
   #hasHung = false;
-  #cancel: () => void = () => undefined;
+  readonly #rounds: Rounds;
   readonly #parts: HeartbeatParts;
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts;
-    this.#lookLater();
+    const { clock } = parts;
+    this.#rounds = new Rounds({ clock, everyMs: () => HEARTBEAT_MS, round: () => this.#look() });
+    this.#rounds.begin();
   }
 
   get hasHung(): boolean {
@@ -157,23 +193,22 @@ export class Heartbeat {
   }
 
   stop(): void {
-    this.#cancel();
+    this.#rounds.stop();
   }
 
   get #silentMs(): number {
     return this.#missed * HEARTBEAT_MS;
   }
 
-  #lookLater(): void {
-    const { clock, takeBeats, onHang } = this.#parts;
-    this.#cancel = clock.after(HEARTBEAT_MS, () => {
-      this.#lookLater();
-      this.#missed += 1;
-      if (takeBeats && takeBeats() > 0) this.beat();
-      if (this.#hasHung || this.isAlive) return;
+  #look(): boolean {
+    const { takeBeats, onHang } = this.#parts;
+    this.#missed += 1;
+    if (takeBeats && takeBeats() > 0) this.beat();
+    if (!this.#hasHung && !this.isAlive) {
       this.#hasHung = true;
       onHang(this.#silentMs);
-    });
+    }
+    return true;
   }
 }
 

@@ -12,6 +12,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import type { Turns } from "../lib/turns.ts";
+import { Rounds } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { ArrivingMessage } from "./arriving-message.ts";
 import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
@@ -91,7 +92,7 @@ export class CallerSockets {
   readonly #open = new Map<Duplex, OpenSocket>();
   /** By the key's name. A share stays until it equals a new one. */
   readonly #shares = new Map<string, KeyShare>();
-  #stopLooking: (() => void) | undefined;
+  readonly #rounds: Rounds;
   #isDraining = false;
   #options: CallerSocketsOptions;
   readonly #nextRequestId = requestIds();
@@ -101,6 +102,8 @@ export class CallerSockets {
     this.#options = options;
     this.#parts = parts;
     this.#handshake = this.#handshakeFor(options);
+    const round = (): boolean => this.#look();
+    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOKED_AT_EVERY_MS, round });
     parts.metrics.webSocketsCounted(() => this.#open.size);
   }
 
@@ -152,7 +155,7 @@ export class CallerSockets {
       }),
     );
     cancel();
-    this.#stopLooking?.();
+    this.#rounds.stop();
   }
 
   get isDraining(): boolean {
@@ -224,7 +227,7 @@ export class CallerSockets {
       this.#open.delete(connection);
       share.sockets -= 1;
     });
-    this.#stopLooking ??= clock.after(LOOKED_AT_EVERY_MS, () => this.#look());
+    this.#rounds.begin();
     return { channel, share };
   }
 
@@ -269,7 +272,7 @@ export class CallerSockets {
     return bodies.refuse(body, error);
   }
 
-  #look(): void {
+  #look(): boolean {
     const { clock } = this.#parts;
     const { idleMs } = this.#options;
     const now = clock.now();
@@ -285,8 +288,7 @@ export class CallerSockets {
       const isAsNew = share.messages.has(this.#bounds.size, now);
       if (share.sockets === 0 && isAsNew) this.#shares.delete(name);
     }
-    this.#stopLooking =
-      this.#shares.size > 0 ? clock.after(LOOKED_AT_EVERY_MS, () => this.#look()) : undefined;
+    return this.#shares.size > 0;
   }
 
   /** The scope of one message. */

@@ -14,6 +14,7 @@ import {
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
+import { Rounds } from "../lib/waiting.ts";
 
 export type Http2FrontOptions = {
   /** In milliseconds: until the first request, between requests, and until a request is whole. */
@@ -73,13 +74,15 @@ export class Http2Front {
   readonly #sessions = new Map<ServerHttp2Session, Session>();
   /** The connection whose session is being created. */
   #arriving: Carrier | undefined;
-  #stopLooking: (() => void) | undefined;
+  readonly #rounds: Rounds;
   readonly #options: Http2FrontOptions;
   readonly #parts: Http2FrontParts;
 
   constructor(options: Http2FrontOptions, parts: Http2FrontParts) {
     this.#options = options;
     this.#parts = parts;
+    const round = (): boolean => this.#lookAtAll();
+    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
     this.#server = createServer({
       ...BOUNDS,
       Http2ServerResponse: CallerResponse,
@@ -116,7 +119,7 @@ export class Http2Front {
     const usedAtMs = this.#parts.clock.now();
     this.#sessions.set(session, { ...carrier, streams: new Map(), usedAtMs, hasAsked: false });
     session.once("close", () => this.#sessions.delete(session));
-    if (!this.#stopLooking) this.#lookLater();
+    this.#rounds.begin();
   }
 
   #serve(request: Http2ServerRequest, response: CallerResponse): void {
@@ -136,12 +139,9 @@ export class Http2Front {
     serve(asOverHttp1(request, socket), response as unknown as ServerResponse);
   }
 
-  #lookLater(): void {
-    this.#stopLooking = this.#parts.clock.after(LOOK_EVERY_MS, () => {
-      for (const [session, state] of this.#sessions) this.#look(session, state);
-      this.#stopLooking = undefined;
-      if (this.#sessions.size > 0) this.#lookLater();
-    });
+  #lookAtAll(): boolean {
+    for (const [session, state] of this.#sessions) this.#look(session, state);
+    return this.#sessions.size > 0;
   }
 
   #look(session: ServerHttp2Session, { secured, streams, usedAtMs, hasAsked }: Session): void {

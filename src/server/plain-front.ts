@@ -7,6 +7,7 @@ import { Writable } from "node:stream";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { httpDate } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Rounds } from "../lib/waiting.ts";
 import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
 
 export type PlainFrontOptions = {
@@ -33,14 +34,16 @@ const LOOK_EVERY_MS = 1_000;
 
 export class PlainFront<Route> {
   readonly #connections = new Set<PlainConnection<Route>>();
-  #isLooking = false;
   readonly #options: PlainFrontOptions;
   readonly #parts: PlainFrontParts<Route>;
   readonly #endOfHead: () => string;
+  readonly #rounds: Rounds;
 
   constructor(options: PlainFrontOptions, parts: PlainFrontParts<Route>) {
     this.#options = options;
     this.#parts = parts;
+    const { clock } = parts;
+    this.#rounds = new Rounds({ clock, everyMs: () => LOOK_EVERY_MS, round: () => this.#look() });
     this.#endOfHead = endsOfHeads(() => options.bounds().idleMs, parts.clock);
   }
 
@@ -50,7 +53,7 @@ export class PlainFront<Route> {
     const own = { ...this.#parts, endOfHead: this.#endOfHead, leave };
     const connection = new PlainConnection(socket, own);
     this.#connections.add(connection);
-    if (!this.#isLooking) this.#lookLater();
+    this.#rounds.begin();
   }
 
   /** Ends the connections that have no request under way. */
@@ -62,14 +65,10 @@ export class PlainFront<Route> {
     for (const { socket } of this.#connections) socket.destroy();
   }
 
-  #lookLater(): void {
-    this.#isLooking = true;
-    this.#parts.clock.after(LOOK_EVERY_MS, () => {
-      this.#isLooking = false;
-      const bounds = this.#options.bounds();
-      for (const connection of this.#connections) connection.look(bounds);
-      if (this.#connections.size > 0) this.#lookLater();
-    });
+  #look(): boolean {
+    const bounds = this.#options.bounds();
+    for (const connection of this.#connections) connection.look(bounds);
+    return this.#connections.size > 0;
   }
 }
 

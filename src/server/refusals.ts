@@ -8,6 +8,7 @@ import type { Guesses } from "../access/scope/guesses.ts";
 import type { RequestScope } from "../calls/caller.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { unitsOfBytes } from "./body.ts";
@@ -158,9 +159,10 @@ export class RefusalBudget {
     const bucket = this.#buckets.get(caller) ?? new TokenBucket(bounds, nowMs);
     bucket.resize(bounds, nowMs);
     bucket.spend(points, nowMs, bounds.size);
-    keepNewest(this.#buckets, caller, bucket);
+    keepNewest(this.#buckets, [caller, bucket], MOST_CALLERS);
     const left = bucket.left(nowMs);
-    if (left < 0) keepNewest(this.#exhausted, caller, nowMs + (-left / perSecond) * 1000);
+    const untilMs = nowMs + (-left / perSecond) * 1000;
+    if (left < 0) keepNewest(this.#exhausted, [caller, untilMs], MOST_CALLERS);
   }
 
   /** Forgets one caller that did not come again. */
@@ -206,12 +208,4 @@ export class Handshakes {
     });
     return true;
   }
-}
-
-function keepNewest<Value>(entries: Map<string, Value>, caller: string, value: Value): void {
-  entries.delete(caller);
-  entries.set(caller, value);
-  if (entries.size <= MOST_CALLERS) return;
-  const [oldest] = entries.keys();
-  if (oldest !== undefined) entries.delete(oldest);
 }

@@ -2,6 +2,7 @@
 // something waits for it is cut off.
 import type { Socket } from "node:net";
 import type { Clock } from "../lib/clock.ts";
+import { Rounds } from "../lib/waiting.ts";
 
 export type SlowReadersOptions = {
   /** The floor: a caller that takes this much on average, over `overMs`, is not cut off. */
@@ -26,13 +27,16 @@ const SHORTEST_LOOK_MS = 100;
 export class SlowReaders {
   readonly #sockets = new Set<Socket>();
   readonly #waiting = new WeakMap<Socket, Waiting>();
-  #isLooking = false;
   #options: SlowReadersOptions;
+  readonly #rounds: Rounds;
   readonly #parts: SlowReadersParts;
 
   constructor(options: SlowReadersOptions, parts: SlowReadersParts) {
     this.#options = options;
     this.#parts = parts;
+    const everyMs = (): number => Math.max(SHORTEST_LOOK_MS, this.#options.overMs / LOOKS);
+    const { clock } = parts;
+    this.#rounds = new Rounds({ clock, everyMs, round: () => this.#lookAtAll() });
   }
 
   reconfigure(options: SlowReadersOptions): void {
@@ -43,17 +47,12 @@ export class SlowReaders {
   watch(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
-    if (!this.#isLooking) this.#lookLater();
+    this.#rounds.begin();
   }
 
-  #lookLater(): void {
-    this.#isLooking = true;
-    const everyMs = Math.max(SHORTEST_LOOK_MS, this.#options.overMs / LOOKS);
-    this.#parts.clock.after(everyMs, () => {
-      this.#isLooking = false;
-      for (const socket of this.#sockets) this.#look(socket);
-      if (this.#sockets.size > 0) this.#lookLater();
-    });
+  #lookAtAll(): boolean {
+    for (const socket of this.#sockets) this.#look(socket);
+    return this.#sockets.size > 0;
   }
 
   #look(socket: Socket): void {

@@ -13,6 +13,7 @@ import {
 import type { Logger } from "pino";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Rounds } from "../lib/waiting.ts";
 
 export type CertificateFiles = {
   /** The path of a PEM file with the certificate and its chain. */
@@ -128,7 +129,7 @@ export class TlsFront {
   /** Changes when the files change. */
   #stamp: string;
   readonly #use: (certificate: Certificate) => void;
-  #stopLooking: () => void = () => undefined;
+  readonly #rounds: Rounds;
   readonly #options: TlsFrontOptions;
   readonly #parts: TlsFrontParts;
 
@@ -138,6 +139,12 @@ export class TlsFront {
     this.#parts = parts;
     this.#files = options;
     this.#stamp = stampOf(options);
+    const round = (): boolean => {
+      this.#look();
+      this.#endSlow();
+      return true;
+    };
+    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
     const certificate = readCertificate(options);
     const server = parts.createServer({
       ...certificate.context,
@@ -157,7 +164,7 @@ export class TlsFront {
     server.on("tlsClientError", (_, secured) => secured.destroy());
     this.server = server;
     this.serveByNode = (secured) => overHttp1?.call(server, secured);
-    this.#lookLater();
+    this.#rounds.begin();
   }
 
   /** Uses other files, from the next handshake on. */
@@ -168,7 +175,7 @@ export class TlsFront {
 
   /** Ends the handshakes under way, and begins no other. */
   close(): void {
-    this.#stopLooking();
+    this.#rounds.stop();
     for (const { raw } of this.#handshakes.values()) raw.destroy();
   }
 
@@ -200,14 +207,6 @@ export class TlsFront {
     this.#handshakes.delete(peer);
     this.#parts.onHandshake("done");
     this.#parts.onSecured(secured, handshake.raw);
-  }
-
-  #lookLater(): void {
-    this.#stopLooking = this.#parts.clock.after(LOOK_EVERY_MS, () => {
-      this.#look();
-      this.#endSlow();
-      this.#lookLater();
-    });
   }
 
   /** Ends each handshake that takes too long, even if its caller goes on sending. */

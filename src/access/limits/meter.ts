@@ -5,6 +5,7 @@ import { isLongOver, type PeriodKind } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
 import { BestMatch } from "../../lib/pattern.ts";
+import { Rounds } from "../../lib/waiting.ts";
 import type { State } from "../../state/state.ts";
 import { type Allowance, OwnRate, SharedLimit } from "./allowances.ts";
 import { Members } from "./members.ts";
@@ -260,7 +261,7 @@ const SWEPT_EVERY_MS = 3_600_000;
 export class Meters {
   readonly #meters = new Map<string, Meter>();
   readonly #members: Members | undefined;
-  #cancelTending: (() => void) | undefined;
+  readonly #rounds: Rounds;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   readonly #options: MetersOptions;
   readonly #parts: MetersParts;
@@ -269,6 +270,8 @@ export class Meters {
     this.#options = options;
     this.#parts = parts;
     this.#members = options.isAlone ? undefined : new Members({ id: options.memberId }, parts);
+    const round = (): boolean => this.#tend();
+    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => TENDED_EVERY_MS, round });
   }
 
   /** The meter of the key with this name. It stays the same when its limits change: what was taken stays taken. */
@@ -285,33 +288,26 @@ export class Meters {
 
   /** Resolves when it is known how many members there are, or that nobody can tell. */
   async start(): Promise<void> {
-    this.#tendLater();
+    this.#rounds.begin();
     await this.#members?.beat();
   }
 
   /** Gives back what this process holds. */
   async close(): Promise<void> {
-    this.#cancelTending?.();
-    this.#cancelTending = undefined;
+    this.#rounds.stop();
     await Promise.all([...this.#meters.values()].map((meter) => meter.close()));
     await this.#members?.close();
   }
 
-  #tendLater(): void {
-    this.#cancelTending = this.#parts.clock.after(TENDED_EVERY_MS, () => {
-      this.#tend();
-      this.#tendLater();
-    });
-  }
-
-  #tend(): void {
+  #tend(): boolean {
     const nowMs = this.#parts.clock.now();
     void this.#members?.beat(); // never rejects
     for (const meter of this.#meters.values()) meter.tend(nowMs);
-    if (nowMs - this.#sweptAtMs < SWEPT_EVERY_MS) return;
+    if (nowMs - this.#sweptAtMs < SWEPT_EVERY_MS) return true;
     this.#sweptAtMs = nowMs;
     // Entries that could not be removed are found the next time.
     this.#sweep().catch(() => undefined);
+    return true;
   }
 
   /** Removes the counts of days and months that are long over. */

@@ -1,5 +1,6 @@
 // Slows down whoever guesses keys, by address: a caller that sends many unknown keys waits longer and longer for the
 // refusal. Known keys are never slowed down.
+import { keepNewest } from "../../lib/keep-newest.ts";
 import { subscriberOf } from "./client-address.ts";
 
 export type GuessLimits = {
@@ -70,12 +71,7 @@ export class Guesses {
     const known = this.#records.get(subscriber);
     const forgiven = known ? (nowMs - known.atMs) / forgivenAfterMs : 0;
     const guesses = Math.min(this.#most(), Math.max(0, (known?.guesses ?? 0) - forgiven) + 1);
-    this.#records.delete(subscriber);
-    this.#records.set(subscriber, { guesses, atMs: nowMs });
-    if (this.#records.size > addresses) {
-      const [oldest] = this.#records.keys();
-      if (oldest !== undefined) this.#records.delete(oldest);
-    }
+    keepNewest(this.#records, [subscriber, { guesses, atMs: nowMs }], addresses);
     return guesses;
   }
 

@@ -4,6 +4,7 @@ import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { keepNewest } from "../../lib/keep-newest.ts";
 import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import {
@@ -201,10 +202,8 @@ export class MissingMethods {
     if (method.length > LONGEST_NAME || this.has(method)) return;
     const before = this.#lacks.get(method);
     const restMs = before ? Math.min(LONGEST_REST_MS, before.restMs * 2) : FIRST_REST_MS;
-    this.#lacks.delete(method); // it moves to the end, as the newest
-    const [oldest] = this.#lacks.keys();
-    if (oldest !== undefined && this.#lacks.size >= MAX_REMEMBERED) this.#lacks.delete(oldest);
-    this.#lacks.set(method, { untilMs: this.#clock.now() + restMs, restMs });
+    const lack = { untilMs: this.#clock.now() + restMs, restMs };
+    keepNewest(this.#lacks, [method, lack], MAX_REMEMBERED);
     this.#onChange();
   }
 

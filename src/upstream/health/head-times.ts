@@ -1,5 +1,6 @@
 // When the network's head first reached a number, as far as this gateway saw it. This tells how old a node's head is.
 import type { Clock } from "../../lib/clock.ts";
+import { keepNewest } from "../../lib/keep-newest.ts";
 
 const REMEMBERED = 1_024;
 /** How many of the newest heads the time between blocks is measured over. */
@@ -23,9 +24,7 @@ export class HeadTimes {
   saw(number: number): void {
     if (number <= this.#highest) return;
     this.#highest = number;
-    this.#reachedAt.set(number, this.#clock.now());
-    const [oldest] = this.#reachedAt.keys();
-    if (oldest !== undefined && this.#reachedAt.size > REMEMBERED) this.#reachedAt.delete(oldest);
+    keepNewest(this.#reachedAt, [number, this.#clock.now()], REMEMBERED);
   }
 
   /** The mean time between the newest blocks, in milliseconds; undefined before two were seen. */

@@ -1,10 +1,11 @@
-// A question changes nothing: getters, and what begins with is, has, may or can, assign to no member and call
+// A question changes nothing: getters, and what begins with is, has, may, can or another word of a question, assign to no member and call
 // nothing that does, be it a verb of change or a function of the same file that comes to one. What is made once, when
 // it is first asked for (`??=`), is no change, and neither is what is only remembered of something else (`MEMOS`).
 import { globSync, readFileSync } from "node:fs";
 import ts from "typescript";
 
-const QUESTION = /^#?(?:(?:is|has|may|can)[A-Z]|(?:has|lacks)$)/;
+const QUESTION =
+  /^#?(?:(?:is|are|was|has|does|may|can|needs|admits|allows|knows)[A-Z]|(?:has|lacks)$)/;
 const CHANGING =
   /^(?:push|pop|shift|unshift|splice|set|add|delete|clear|sort|reverse|fill|say|take|spend|inc|dec|observe|learn|forget|note|count|remove|resize|begin|start|stop|end|abort|close|write|send|emit)$/;
 /** Found again from its source at any time: by the file's end and the member. */

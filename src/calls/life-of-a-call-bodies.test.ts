@@ -60,8 +60,8 @@ function world({ answer = () => '"0x1"', maxBatch = 10, largestBatch, ...given }
   const parts = {
     ...{ clock: { now: () => 0 }, costs: { of: () => 3 }, log, turns },
     memory: {
-      admitsCall: () => !given.isScarce,
-      admitsBatch: () => !given.isScarce,
+      admitCall: () => !given.isScarce,
+      admitBatch: () => !given.isScarce,
       isCalmFor: () => true,
     },
     metrics: {

@@ -77,7 +77,7 @@ function world(given: Given) {
     clock: { now: () => nowMs },
     costs: { of: () => PRICE },
     log: given.log ?? pino({ level: "silent" }),
-    memory: { admitsCall: () => tell("memory", !given.isScarce) },
+    memory: { admitCall: () => tell("memory", !given.isScarce) },
     metrics: {
       callEnded: ({ outcome, computeUnits, seconds }: Record<string, unknown>) =>
         void told.push(`ended ${outcome} ${computeUnits} ${seconds}`),

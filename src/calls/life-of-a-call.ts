@@ -29,7 +29,7 @@ export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "callEnded" | "callSaved" | "callBounded">;
   readonly costs: Pick<Costs, "of">;
-  readonly memory: Pick<MemoryBudget, "admitsCall" | "admitsBatch" | "isCalmFor">;
+  readonly memory: Pick<MemoryBudget, "admitCall" | "admitBatch" | "isCalmFor">;
   /** Left out: no call has a story. */
   readonly stories?:
     | Pick<Stories, "isOn" | "begin" | "beginBatch" | "ended" | "explanation">
@@ -113,7 +113,7 @@ export class BodyAnswerer {
     const costOf = (message: Message): number =>
       message.kind === "call" ? costs.of(caller.network.catalogue.served.get(message.method)) : 0;
     const dearest = (): number => Math.max(...messages.map(costOf));
-    if (!memory.admitsBatch(dearest, meter.memory)) throw errors.memoryIsScarce();
+    if (!memory.admitBatch(dearest, meter.memory)) throw errors.memoryIsScarce();
     const mostBytes = scope.batchResponseBytes ?? this.#options.batchResponseBytes;
     const batch = new Batch(
       messages,
@@ -361,7 +361,7 @@ function authorize(call: Call, nowMs: number): void {
 function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Answered {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
-  if (!call.isInBatch && !memory.admitsCall(cost, meter.memory)) throw errors.memoryIsScarce();
+  if (!call.isInBatch && !memory.admitCall(cost, meter.memory)) throw errors.memoryIsScarce();
   refuse(meter.begin());
   try {
     const short = meter.charge(cost, nowMs);

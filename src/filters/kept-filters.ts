@@ -158,12 +158,12 @@ export class KeptFilters {
     const manner = mannerOf(filter.record);
     const isOver =
       this.#lifetime.isOver(filter.usedAtMs, manner) &&
-      !(await this.#isUsedElsewhere(name, manner));
+      !(await this.#askForUseElsewhere(name, manner));
     return isOver ? undefined : filter;
   }
 
   /** Another process may have polled it since. */
-  async #isUsedElsewhere(name: string, manner: FilterManner): Promise<boolean> {
+  async #askForUseElsewhere(name: string, manner: FilterManner): Promise<boolean> {
     if (!this.#options.isShared) return false;
     const text = await this.#lifetime.noting(this.#parts.state.get(this.#prefix + name));
     return text !== undefined && !this.#lifetime.isOver(this.#lastUse(decodeFilter(text)), manner);

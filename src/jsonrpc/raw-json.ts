@@ -134,8 +134,8 @@ export function lendChunk(): Buffer {
   return chunk;
 }
 
-/** Whoever writes what it was given may say when nobody looks at it any more; also of what was not lent. */
-export function wasWritten({ buffer }: Buffer): void {
+/** Gives a chunk back that was lent, once it was written and nobody reads it any more. Other chunks are left alone. */
+export function giveBackLent({ buffer }: Buffer): void {
   if (lent.delete(buffer)) giveBack(Buffer.from(buffer));
 }
 

@@ -43,8 +43,8 @@ describe("the memory budget", () => {
     budget.hold("unsent", row.upTo * MB);
     const isAdmitted = (): boolean =>
       row.isInBatch
-        ? budget.admitsBatch(() => row.computeUnits)
-        : budget.admitsCall(row.computeUnits);
+        ? budget.admitBatch(() => row.computeUnits)
+        : budget.admitCall(row.computeUnits);
     expect(isAdmitted()).toBe(true);
     expect(refused).toEqual([]);
     budget.hold("unsent", 0.5 * MB);
@@ -55,9 +55,9 @@ describe("the memory budget", () => {
   it("reads no large answer on above three parts in 32, and no request above all of it", () => {
     const { budget, refused } = budgetOf(16 * MB);
     budget.hold("arriving", 1.5 * MB + 1);
-    expect([budget.admitsLargeAnswer(), budget.admitsRequest()]).toEqual([false, true]);
+    expect([budget.admitLargeAnswer(), budget.admitRequest()]).toEqual([false, true]);
     budget.hold("bodies", 14.5 * MB);
-    expect(budget.admitsRequest()).toBe(false);
+    expect(budget.admitRequest()).toBe(false);
     expect(refused).toEqual(["answers", "requests"]);
   });
 
@@ -75,11 +75,11 @@ const keyOf = (weight = 1) => Object.assign(memoryHolder("key"), { weight });
 
 describe("the memory budget of several keys", () => {
   const asked = {
-    "a log query": (budget, key) => budget.admitsCall(10, key),
-    "a batch of log queries": (budget, key) => budget.admitsBatch(() => 10, key),
-    "a large answer of a node": (budget, key) => budget.admitsLargeAnswer(key),
-    "a call of a node": (budget, key) => budget.admitsCall(5, key),
-    "a cheap call": (budget, key) => budget.admitsRequest(key),
+    "a log query": (budget, key) => budget.admitCall(10, key),
+    "a batch of log queries": (budget, key) => budget.admitBatch(() => 10, key),
+    "a large answer of a node": (budget, key) => budget.admitLargeAnswer(key),
+    "a call of a node": (budget, key) => budget.admitCall(5, key),
+    "a cheap call": (budget, key) => budget.admitRequest(key),
     "a batch that need not be careful": (budget, key) => budget.isCalmFor(key),
   } satisfies Record<string, (budget: MemoryBudget, key: ReturnType<typeof keyOf>) => boolean>;
 
@@ -101,9 +101,9 @@ describe("the memory budget of several keys", () => {
     const { budget, refused } = budgetOf(48 * MB);
     const [storm, other] = [keyOf(), keyOf()];
     budget.hold("unsent", 42 * MB + 1, storm);
-    expect([budget.admitsCall(10, other), budget.admitsCall(1, other)]).toEqual([false, true]);
+    expect([budget.admitCall(10, other), budget.admitCall(1, other)]).toEqual([false, true]);
     budget.hold("unsent", 6 * MB, storm);
-    expect(budget.admitsCall(1, other)).toBe(false);
+    expect(budget.admitCall(1, other)).toBe(false);
     expect(refused).toEqual(["calls", "calls"]);
   });
 
@@ -111,9 +111,9 @@ describe("the memory budget of several keys", () => {
     const { budget } = budgetOf(48 * MB);
     const lone = keyOf();
     budget.hold("unsent", 9 * MB, lone);
-    expect(budget.admitsCall(10, lone)).toBe(true);
+    expect(budget.admitCall(10, lone)).toBe(true);
     budget.hold("unsent", 1, lone);
-    expect(budget.admitsCall(10, lone)).toBe(false);
+    expect(budget.admitCall(10, lone)).toBe(false);
   });
 
   it("tells whether what waits for the key itself is why", () => {
@@ -124,9 +124,9 @@ describe("the memory budget of several keys", () => {
     );
     const [storm, other] = [keyOf(), keyOf()];
     budget.hold("unsent", 40 * MB, storm);
-    budget.admitsCall(10, storm);
+    budget.admitCall(10, storm);
     budget.hold("arriving", 10 * MB);
-    budget.admitsCall(10, other);
+    budget.admitCall(10, other);
     expect(told).toEqual([
       ["key", true],
       ["all", false],
@@ -145,7 +145,7 @@ describe("the memory budget of several keys", () => {
     for (let key = 0; key < row.keys; key += 1) budget.hold("unsent", 2 * MB, keyOf(row.weight));
     const other = keyOf();
     budget.hold("bodies", 1_000, other);
-    expect(budget.admitsCall(10, other)).toBe(row.isRoom);
+    expect(budget.admitCall(10, other)).toBe(row.isRoom);
   });
 
   it("tells by whom it waits for", () => {
@@ -189,7 +189,7 @@ describe("the memory budget of several keys", () => {
           budget.release(kind, bytes, keys[key]);
         expect(budget.waitingFor).toEqual({ keys: 0, strangers: 0, gateway: 0 });
         expect([budget.waiting, budget.keysOverShare]).toEqual([0, 0]);
-        expect(budget.admitsBatch(() => 25, keys[0])).toBe(true);
+        expect(budget.admitBatch(() => 25, keys[0])).toBe(true);
       }),
     );
   });

@@ -134,28 +134,27 @@ export class MemoryBudget {
     this.hold(kind, -bytes, holder);
   }
 
-  /** Whether any work may be begun. Counts the refusal. */
-  admitsRequest(holder?: MemoryHolder): boolean {
-    return this.#admits(rooms.any, "requests", holder);
+  /** @returns Whether any work may be begun; a refusal is counted. */
+  admitRequest(holder?: MemoryHolder): boolean {
+    return this.#admit(rooms.any, "requests", holder);
   }
 
-  /** Whether a lone call may be begun. Counts the refusal. */
-  admitsCall(computeUnits: number, holder?: MemoryHolder): boolean {
-    return this.#isCalm || this.#admits(rooms.forCall(computeUnits), "calls", holder);
+  /** @returns Whether a lone call may be begun; a refusal is counted. */
+  admitCall(computeUnits: number, holder?: MemoryHolder): boolean {
+    return this.#isCalm || this.#admit(rooms.forCall(computeUnits), "calls", holder);
   }
 
   /**
-   * Whether a batch may be begun. Counts the refusal. The members of a batch that was begun wait for their turn.
-   *
    * @param computeUnits Gives the price of the dearest member; called only when the answer depends on it.
+   * @returns Whether a batch may be begun; a refusal is counted. The members of a batch that was begun wait for their turn.
    */
-  admitsBatch(computeUnits: () => number, holder?: MemoryHolder): boolean {
-    return this.#isCalm || this.#admits(rooms.forBatch(computeUnits()), "batches", holder);
+  admitBatch(computeUnits: () => number, holder?: MemoryHolder): boolean {
+    return this.#isCalm || this.#admit(rooms.forBatch(computeUnits()), "batches", holder);
   }
 
-  /** Whether the rest of a node's large reply is read. Counts the refusal. */
-  admitsLargeAnswer(holder?: MemoryHolder): boolean {
-    return this.#admits(rooms.largeAnswer, "answers", holder);
+  /** @returns Whether the rest of a node's large reply is read; a refusal is counted. */
+  admitLargeAnswer(holder?: MemoryHolder): boolean {
+    return this.#admit(rooms.largeAnswer, "answers", holder);
   }
 
   /** The key may begin all that it wants. */
@@ -186,7 +185,7 @@ export class MemoryBudget {
     holder.excessBytes = excess;
   }
 
-  #admits(room: number, what: MemoryRefusal, holder: MemoryHolder | undefined): boolean {
+  #admit(room: number, what: MemoryRefusal, holder: MemoryHolder | undefined): boolean {
     if (this.#hasRoom(room, holder)) return true;
     const isOwn = holder !== undefined && this.#hasRoom(room, holder, holder.bytes);
     this.#onRefused(what, isOwn ? "key" : "all", holder);

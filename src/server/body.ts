@@ -24,7 +24,7 @@ export type BodyOptions = {
 };
 
 export type BodyParts = {
-  readonly memory: Pick<MemoryBudget, "admitsRequest">;
+  readonly memory: Pick<MemoryBudget, "admitRequest">;
   readonly unpacking: Pick<Unpacking, "unpack">;
 };
 
@@ -153,7 +153,7 @@ function collect(
       length += chunk.length;
       scope.hold("bodies", chunk.length);
       if (length > limit) refuse(errors.bodyTooLarge());
-      else if (length > SMALL && !memory.admitsRequest(holder)) refuse(errors.memoryIsScarce());
+      else if (length > SMALL && !memory.admitRequest(holder)) refuse(errors.memoryIsScarce());
       else if (chunks) chunks.push(chunk);
       else if (first) chunks = [first, chunk];
       else first = chunk;

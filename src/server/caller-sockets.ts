@@ -45,7 +45,7 @@ export type CallerSocketsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf" | "countRefusal">;
   readonly connections: Pick<Connections, "requestsOn">;
   readonly bodies: Pick<BodyAnswerer, "refuse">;
-  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitsRequest">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitRequest">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
   readonly clock: Clock;
@@ -235,7 +235,7 @@ export class CallerSockets {
     const { clock, memory } = this.#parts;
     const scope = this.newScope();
     scope.holdFor(meter.memory);
-    const hasRoom = () => memory.admitsRequest(meter.memory);
+    const hasRoom = () => memory.admitRequest(meter.memory);
     return new ArrivingMessage({ socket, scope, hasRoom, clock });
   }
 

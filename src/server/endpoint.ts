@@ -48,7 +48,7 @@ export type EndpointParts = {
   >;
   readonly connections: Pick<Connections, "letIn">;
   readonly metrics: RefuseKeyParts["metrics"];
-  readonly memory: Pick<MemoryBudget, "admitsRequest">;
+  readonly memory: Pick<MemoryBudget, "admitRequest">;
   readonly clock: Pick<Clock, "wallTime" | "now" | "sleep">;
   readonly log: LifeParts["log"];
 };
@@ -243,7 +243,7 @@ export class Endpoint {
     const { connections, memory } = this.#parts;
     connections.letIn(request.socket);
     this.#checkScope(grant, network, request);
-    if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();
+    if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
   /** A body that turned out to be too large was read up to the limit; a body that was announced as too large was not read. */

@@ -8,10 +8,10 @@ import type { RpcResponse } from "../calls/response.ts";
 import {
   type AnswerJson,
   CHUNK_BYTES,
+  giveBackLent,
   isSource,
   lendChunk,
   type RawJson,
-  wasWritten,
 } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 import { PlainResponse } from "./plain-front.ts";
@@ -94,7 +94,7 @@ async function stream(
   const put = (chunk: Buffer): boolean => {
     bytes += chunk.length;
     return to.write(chunk, (error) => {
-      if (!error) wasWritten(chunk);
+      if (!error) giveBackLent(chunk);
     });
   };
   try {

@@ -47,7 +47,7 @@ function trials(pieces: readonly AnswerJson[] = ["{}"], settings: object = {}) {
       release: (kind: keyof typeof held, bytes: number) => {
         held[kind] -= bytes;
       },
-      admitsRequest: () => true,
+      admitRequest: () => true,
     },
     turns: { join: () => "on", next: async () => undefined },
     clock: new FakeClock(),

@@ -44,7 +44,7 @@ export type CallTrialsParts = {
   readonly networks: Pick<ReadonlyMap<string, EndpointNetwork>, "get">;
   readonly keys: Pick<KeyRing, "named">;
   readonly bodies: Pick<BodyAnswerer, "answer">;
-  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitsRequest">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitRequest">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   readonly log: LifeParts["log"];
@@ -113,7 +113,7 @@ export class CallTrials {
     try {
       const rule = grant.scope.forbidsRequest(from);
       if (rule) throw errors.rejectedByKey(rule);
-      if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();
+      if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
       const body = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
       scope.hold("bodies", body.length);
       await payForBytes(body.length, { grant, network: from.network }, clock);

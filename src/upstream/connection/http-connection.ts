@@ -219,7 +219,7 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 }
 
-export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitsLargeAnswer">;
+export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitLargeAnswer">;
 
 export type WholeBodyOptions = Pick<ConnectionOptions, "responseBytes"> & {
   /** A caller waits for it, who can be told to come back. */
@@ -266,7 +266,7 @@ export class WholeBody implements BodyReader {
     this.#memory?.hold("arriving", chunk.length, holder);
     if (this.#bytes > this.#options.responseBytes) return false;
     const isSmall = !isForCaller || this.#bytes <= LARGE_BYTES;
-    if (isSmall || this.#memory?.admitsLargeAnswer(holder) !== false) return true;
+    if (isSmall || this.#memory?.admitLargeAnswer(holder) !== false) return true;
     this.whenStopped = "crowded";
     return false;
   }

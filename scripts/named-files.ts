@@ -1,10 +1,11 @@
-// What is named exists: files that the documentation names (`calls/call.ts` is the end of some path), and pages
-// of `docs` that comments cite (`docs/decisions/0004` is the beginning of one). Decisions and the changelog tell
+// What is named exists: files that the documentation names (`calls/call.ts` is the end of some path), what it names in them
+// (`CallWork` in `calls/call.ts`), and pages of `docs` that comments cite (`docs/decisions/0004` is the beginning of one). Decisions and the changelog tell
 // of the past, and are left alone.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
 const FILE = /`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|mjs))`/g;
+const MEMBER = /`(#?\w+)` in `((?:[\w.-]+\/)*[\w.-]+\.(?:ts|mjs))`/g;
 const PAGE = /\b(docs\/[\w/-]+(?:\.md)?)/g;
 
 const listed = ["ls-files", "--cached", "--others", "--exclude-standard"];
@@ -18,6 +19,7 @@ const sources = tracked.filter((path) => /^(src|packages|test|bench)\/.*\.ts$/.t
 
 const lost = [
   ...lostIn(documents, FILE, (name, path) => path === name || path.endsWith(`/${name}`)),
+  ...documents.flatMap(membersLostIn),
   ...lostIn(sources, PAGE, (name, path) => path.startsWith(name)),
 ];
 for (const line of lost) process.stderr.write(`${line}\n`);
@@ -34,4 +36,13 @@ function lostIn(
       .filter((name) => !tracked.some((path) => isNamed(name, path)))
       .map((name) => `${file} names ${name}, which does not exist`),
   );
+}
+
+function membersLostIn(document: string): string[] {
+  return [...readFileSync(document, "utf8").matchAll(MEMBER)].flatMap(([, member = "", name]) => {
+    const isIn = tracked
+      .filter((path) => path === name || path.endsWith(`/${name}`))
+      .some((path) => new RegExp(`(?<!\\w)${member}\\b`).test(readFileSync(path, "utf8")));
+    return isIn ? [] : [`${document} names ${member} in ${name}, where it is not`];
+  });
 }

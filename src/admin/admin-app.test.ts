@@ -17,7 +17,7 @@ const open = async (overrides: Partial<AdminServerParts> = {}) => {
   return admin;
 };
 
-describe("administration's way in", () => {
+describe("the admin API's way in", () => {
   it("asks for the token on every path, also where there is nothing", async () => {
     const { ask } = await open();
     for (const path of ["/keys", "/metrics", "/openapi.json", "/nothing"]) {
@@ -87,7 +87,7 @@ describe("administration's way in", () => {
     expect(json).toMatchObject({ status: 500, detail: "internal error" });
     expect(text).not.toContain("a secret");
     const { requestId } = json as { requestId: string };
-    expect(logged).toMatchObject([{ requestId, text: "administration failed" }]);
+    expect(logged).toMatchObject([{ requestId, text: "the admin API failed" }]);
   });
 });
 

@@ -169,7 +169,7 @@ async function slowDown(context: AdminContext, parts: AdminServerParts): Promise
   const verdict = guesses.judge(address, clock.now());
   if (verdict.kind === "at once") return;
   if (verdict.kind === "turned away") throw problems.tooManyGuesses(verdict.retryAfterMs);
-  log.warn({ address }, "administration was asked many times without its token");
+  log.warn({ address }, "the admin API was asked many times without its token");
   await clock.sleep(verdict.delayMs).finally(verdict.done);
 }
 
@@ -183,7 +183,7 @@ function problemOf(
     return new Problem(error.status, error.message, { cause: error, ...retryAfterOf(error) });
   if (error instanceof HTTPException)
     return new Problem(error.status, error.message, { cause: error });
-  log.error({ requestId, err: error }, "administration failed");
+  log.error({ requestId, err: error }, "the admin API failed");
   return problems.internal(requestId, error);
 }
 

@@ -34,7 +34,7 @@ export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]>
   return getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
-      title: "Headgate administration",
+      title: "Headgate admin API",
       version,
       description:
         "On the admin port. With `admin.token` or `admin.tokens` every request carries one of them, of the role that `x-headgate-role` names or a later one of read, keys, all; without, only this machine is answered.",

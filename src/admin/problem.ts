@@ -31,7 +31,7 @@ export class Problem extends Error {
 
 export const problems = {
   wrongToken: () =>
-    new Problem(401, "this needs a token of the administration: Authorization: Bearer …", {
+    new Problem(401, "this needs a token of the admin API: Authorization: Bearer …", {
       headers: { "WWW-Authenticate": 'Bearer realm="headgate"' },
     }),
   /** The token is known, but its role does not suffice. */

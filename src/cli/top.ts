@@ -108,7 +108,7 @@ async function follow(
 async function refusalIn(response: IncomingMessage): Promise<string> {
   const body = await text(response);
   const { detail } = (body.startsWith("{") ? JSON.parse(body) : {}) as { detail?: unknown };
-  return `${response.statusCode}: ${typeof detail === "string" ? detail : "no administration of a gateway answers there"}`;
+  return `${response.statusCode}: ${typeof detail === "string" ? detail : "no admin API of a gateway answers there"}`;
 }
 
 /** The message of an error; where several addresses were tried, that of the first. */

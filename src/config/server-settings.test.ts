@@ -11,7 +11,7 @@ const mistakesIn = (admin: object, environment = {}): readonly string[] => {
   return parsed.kind === "mistakes" ? parsed.mistakes : [];
 };
 
-describe("administration beyond this machine", () => {
+describe("the admin port beyond this machine", () => {
   it.each(["0.0.0.0", "::", "10.0.0.1", "gateway.internal", "localhost.example.com", "1270.0.0.1"])(
     "is refused on %s without a token",
     (host) => {

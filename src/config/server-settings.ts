@@ -109,7 +109,7 @@ export const admin = z.strictObject({
         .describe("TLS; left out: plain HTTP."),
     })
     .prefault({})
-    .describe("Where metrics and administration listen."),
+    .describe("Where metrics and the admin API listen."),
   token: adminToken
     .optional()
     .describe(

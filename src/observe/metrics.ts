@@ -40,18 +40,18 @@ export const UNEXPECTED_ERRORS = {
 
 export const ADMIN_REFUSED = {
   name: "headgate_admin_refused_total",
-  help: "Requests to administration that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate, too many tries at once.",
+  help: "Requests to the admin API that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate, too many tries at once.",
   labelNames: ["why" as const],
 };
 
 export const CERTIFICATE_EXPIRES = {
   name: "headgate_tls_certificate_expires_timestamp_seconds",
-  help: "When the certificate for callers, or for administration, expires.",
+  help: "When the certificate for callers, or for the admin port, expires.",
   labelNames: ["port" as const],
   aggregator: "min" as const,
 };
 
-/** Why administration refused a request. */
+/** Why the admin API refused a request. */
 export type AdminRefusal = "token" | "role" | "origin" | "handshake" | "tries";
 
 const SECONDS = [

@@ -1,4 +1,4 @@
-// Who is answered by the administration of the real gateway, and how many at once.
+// Who is answered by the admin API of the real gateway, and how many at once.
 import { rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -13,7 +13,7 @@ import {
 import { until } from "../support/processes.ts";
 
 const networks = {
-  // Nobody listens there: administration is answered without any node.
+  // Nobody listens there: the admin API answers without any node.
   main: {
     family: "evm",
     chainId: 1,
@@ -52,7 +52,7 @@ describe("without a token", () => {
     expect(await statusOf(`${adminUrl}/keys/app/revoke`, asked, "POST")).toBe(404);
   });
 
-  it("nobody starts a gateway whose administration others reach", async () => {
+  it("nobody starts a gateway whose admin port others reach", async () => {
     const path = join(tmpdir(), `headgate-admin-${process.pid}.yaml`);
     const admin = { listen: { host: "0.0.0.0", port: 0 } };
     await writeFile(path, JSON.stringify({ networks, admin }));
@@ -65,7 +65,7 @@ describe("without a token", () => {
   });
 });
 
-describe("administration's connections", () => {
+describe("the admin port's connections", () => {
   it("are a hundred at most, and free again when some end", async () => {
     const { port, hostname } = new URL(adminUrl);
     const sockets = Array.from({ length: 110 }, () => connect(Number(port), hostname));

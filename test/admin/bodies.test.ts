@@ -1,4 +1,4 @@
-// Requests to administration as curl sends them: without a body, and without its length.
+// Requests to the admin API as curl sends them: without a body, and without its length.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { openSocket, readToEnd } from "../support/raw-http.ts";
@@ -28,7 +28,7 @@ async function send(path: string, headers: readonly string[], body = ""): Promis
 
 const JSON_TYPE = "Content-Type: application/json";
 
-describe("a request to administration", () => {
+describe("a request to the admin API", () => {
   it("that changes something may have no body at all", async () => {
     expect(await send("/reload", [JSON_TYPE])).toMatch(/^HTTP\/1.1 200 .*"changed":\[\]/s);
     expect(await send("/keys/nobody/revoke", [JSON_TYPE])).toMatch(/^HTTP\/1.1 404 /);

@@ -1,4 +1,4 @@
-// What operators watch as it happens: the events of administration, and `headgate top`, over a real gateway and real nodes.
+// What operators watch as it happens: the events of the admin API, and `headgate top`, over a real gateway and real nodes.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { EventSourceParserStream } from "eventsource-parser/stream";
@@ -68,7 +68,7 @@ async function watch(gateway: RunningGateway) {
   return { told, sees, ended, leave: () => leaving.abort() };
 }
 
-describe("the events of administration", () => {
+describe("the events of the admin API", () => {
   it("tell of calls by where their answers are from, and of a node that is gone", async () => {
     const doomed = new CutLine(Number(new URL(own.url).port));
     const gateway = await startGatewayProcess(settings({}, await doomed.open()));
@@ -131,7 +131,7 @@ describe("headgate top", () => {
   it("says what to do when it is not let in, or nobody is there", async () => {
     const wrong = await runCommand(atUrl(), { HEADGATE_ADMIN__TOKEN: READER });
     expect(wrong).toMatchObject({ code: 1, stdout: "" });
-    expect(wrong.stderr).toContain("401: this needs a token of the administration");
+    expect(wrong.stderr).toContain("401: this needs a token of the admin API");
     const nobody = await runCommand(["top", "--url", "http://127.0.0.1:2"]);
     expect(nobody).toMatchObject({
       code: 1,

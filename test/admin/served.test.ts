@@ -1,4 +1,4 @@
-// What the administration serves to browsers, over the real gateway: the console's files, sessions, and sparing a node.
+// What the admin port serves to browsers, over the real gateway: the console's files, sessions, and sparing a node.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -37,7 +37,7 @@ export class FleetGateway {
     return this.#running.endpoint("main", key);
   }
 
-  /** Asks its administration; the answer is held against the OpenAPI document. */
+  /** Asks its admin API; the answer is held against the OpenAPI document. */
   admin(verb: string, path: string, body?: unknown): Promise<AdminResponse> {
     const admin = this.#running.metricsUrl.replace(/\/metrics$/, "");
     return asker((at, init) => fetch(admin + at, init))(verb, path, { body });

@@ -5,7 +5,7 @@ import { TRUSTING, visit } from "./visit.ts";
 
 const SECOND_MS = 1000;
 
-/** Where a change is asked for, and in which gateway's administration. */
+/** Where a change is asked for, and in which gateway's admin API. */
 const SIDES = [
   { at: "the first", side: 0 },
   { at: "the second", side: 1 },

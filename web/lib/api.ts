@@ -1,4 +1,4 @@
-// Asks the gateway's administration, in JSON. The session's cookie goes along by itself.
+// Asks the gateway's admin API, in JSON. The session's cookie goes along by itself.
 import type { Platform } from "./platform.ts";
 
 /** Why something could not be done, in the gateway's words (RFC 9457). */

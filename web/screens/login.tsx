@@ -1,4 +1,4 @@
-// Asks for a token of the administration, once: a cookie that no script can read stands for it from then on.
+// Asks for a token of the admin API, once: a cookie that no script can read stands for it from then on.
 import { useState } from "preact/hooks";
 import type { AdminSession } from "../../src/admin/schemas.ts";
 import { Field } from "../components/field.tsx";

@@ -15,7 +15,7 @@ export function NodeDetails({ network, node }: { network: LiveNetwork; node: Liv
   return (
     <details class="node">
       <summary>
-        {upstream}: health, budget, abilities
+        {upstream}: health, budget, capabilities
         {evidence.length > 0 && <Badge tone="bad">{`evidence: ${evidence.length}`}</Badge>}
       </summary>
       <div class="node-parts">
@@ -34,7 +34,7 @@ export function NodeDetails({ network, node }: { network: LiveNetwork; node: Liv
           )}
         </section>
         <section>
-          <h3>Budget and abilities</h3>
+          <h3>Budget and capabilities</h3>
           <Figures figures={budgetOf(node)} />
           <Abilities node={node} />
         </section>
@@ -103,7 +103,7 @@ function Abilities({ node }: { node: LiveNode }) {
   const { lackedMethods, lacked = [], drained } = node;
   const reaches = reachTexts(node);
   return (
-    <ul class="abilities">
+    <ul class="capabilities">
       {drained && (
         <li>
           It is drained, by {drained.who}, {timeText(drained.at, platform.now())}.

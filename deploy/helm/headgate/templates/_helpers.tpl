@@ -39,7 +39,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and (not .Values.redis.enabled) (not .Values.config.state) (or .Values.autoscaling.enabled (gt (int .Values.replicas) 1)) }}{{ fail "config.state: several gateways need a Redis to share keys and limits: name one, or set redis.enabled" }}{{ end -}}
 {{- end }}
 
-{{- /* Which secret has the administration's token: Prometheus needs it too. */ -}}
+{{- /* Which secret has the admin token: Prometheus needs it too. */ -}}
 {{- define "headgate.adminToken" -}}
 {{- range .Values.secrets }}{{ if eq .name "HEADGATE_ADMIN_TOKEN" }}{{ toYaml (dict "name" .secret "key" .key) }}{{ end }}{{ end -}}
 {{- end }}

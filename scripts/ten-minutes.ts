@@ -1,23 +1,28 @@
 // `npm run ten-minutes`: what a person does in the first ten minutes, in an empty folder and with what is published: install,
 // init over two nodes, check, a key, calls, and an upgrade that keeps the data. Prints what it did, with times and sizes.
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import {
   emptyFolder,
+  KEY_OF_0_1_0,
   npm,
   packed,
   removeFolders,
   type Started,
   start,
+  unpackDataOf010,
 } from "../test/package/packed.ts";
 import { type AnvilNode, startAnvil } from "../test/support/anvil-node.ts";
 import { read } from "../test/support/ask.ts";
 import { until } from "../test/support/processes.ts";
 
-/** Where no earlier version has a tag. */
-const STAND_IN = "0.0.1";
+/**
+ * Of this commit the earlier package is made while no version has a tag: the last one that writes what 0.1.0 wrote (state and
+ * store of format 1), with a package that installs.
+ */
+const OF_FORMATS_1 = "2522b132632322c202ac9d96d461e83cf973b1c8";
 /** The default ports may be in use on this machine. */
 const PORTS = { HEADGATE_LISTEN__PORT: "0", HEADGATE_ADMIN__LISTEN__PORT: "0" };
 
@@ -38,8 +43,10 @@ try {
 }
 
 async function play(): Promise<void> {
-  const before = await step(`packed: ${earlierName()}`, packEarlier);
   const now = await step("packed: this version", () => packed());
+  const earlier = earlierTag() ?? OF_FORMATS_1;
+  const packedEarlier = await packEarlier(earlier);
+  const before = packedEarlier ?? now;
   await step("npm install, in an empty folder", () => npm(folder, ["install", before]));
   say(`${" ".repeat(10)}${sizeOf(join(folder, "node_modules"))}; ${headgate("--version")}`);
   await step("headgate init <two URLs>", async () =>
@@ -64,6 +71,28 @@ async function play(): Promise<void> {
     expectKept(second, { key, seen }),
   );
   await step("stopped", () => stop(second));
+  if (!packedEarlier) await step("what 0.1.0 left is upgraded", upgradeKeptData);
+  else if (earlier === OF_FORMATS_1) expectMigrated(second);
+}
+
+/** Of both networks, and of the state. */
+function expectMigrated({ printed }: Started): void {
+  const times = (text: string): number => printed().split(text).length - 1;
+  const told = [times("the state was migrated"), times("starting anew")];
+  if (told.join() !== `1,${nodes.length}`) fail(`state and stores were not upgraded: ${told}`);
+  say(`${" ".repeat(10)}the state was migrated, ${nodes.length} stores built anew`);
+}
+
+async function upgradeKeptData(): Promise<void> {
+  const [node = fail("there is no node")] = nodes;
+  rmSync(join(folder, "data"), { recursive: true });
+  unpackDataOf010(folder);
+  const networks = { dev: { chainId: node.chainId, family: "evm", upstreams: [node.url] } };
+  writeFileSync(join(folder, "headgate.yaml"), JSON.stringify({ networks }));
+  const gateway = await serve();
+  await transactionOf(`${gateway.url}/dev/v1/${KEY_OF_0_1_0}`);
+  await stop(gateway);
+  if (!gateway.printed().includes("the state was migrated")) fail("the state was not migrated");
 }
 
 /** The receipt of a transaction, and a filter: of each network. */
@@ -133,39 +162,70 @@ function headgate(...args: readonly string[]): string {
 }
 
 function earlierTag(): string | undefined {
-  const tags = execFileSync("git", [
-    "tag",
-    "--list",
-    "v*",
-    "--sort=-version:refname",
-    "--no-contains",
-    "HEAD",
-  ]);
-  return tags.toString().split("\n")[0] || undefined;
+  const newest = ["--list", "v*", "--sort=-version:refname", "--no-contains", "HEAD"];
+  return git("tag", ...newest).split("\n")[0] || undefined;
 }
 
-function earlierName(): string {
-  return earlierTag() ?? `no earlier version has a tag: the same code, called ${STAND_IN}`;
+function nameOf(revision: string): string {
+  return git("log", "--max-count=1", "--format=%h of %cs: %s", revision).trim();
 }
 
-/** @returns The path of its tarball. */
-async function packEarlier(): Promise<string> {
-  const tag = earlierTag();
+/** A clone may have no history: then the commit alone is asked for. */
+function hasCommit(revision: string): boolean {
+  const isHere = (): boolean =>
+    spawnSync("git", ["cat-file", "-e", `${revision}^{commit}`]).status === 0;
+  if (!isHere()) spawnSync("git", ["fetch", "--quiet", "--depth=1", "origin", revision]);
+  return isHere();
+}
+
+/** @returns The path of its tarball; undefined where this checkout has no such commit, or it cannot be packed. */
+async function packEarlier(revision: string): Promise<string | undefined> {
+  if (!hasCommit(revision)) return skipped(`this checkout has no commit ${revision}`);
   const there = join(temporary, "earlier");
-  execFileSync(
-    "git",
-    ["clone", "--quiet", "--shared", ...(tag ? ["--branch", tag] : []), ".", there],
-    { stdio: "pipe" },
-  );
-  if (tag) await npm(there, ["ci", "--ignore-scripts"]);
-  else {
-    symlinkSync(resolve("node_modules"), join(there, "node_modules"));
-    await npm(there, ["version", STAND_IN, "--no-git-tag-version"]);
+  git("worktree", "add", "--quiet", "--detach", there, revision);
+  try {
+    return await step(`packed: ${nameOf(revision)}`, () =>
+      packWithLinkedLibraries(there).catch(() => packWithItsLibraries(there)),
+    );
+  } catch (error) {
+    return skipped((error as Error).message);
+  } finally {
+    git("worktree", "remove", "--force", there);
   }
-  await npm(there, ["pack", "--pack-destination", temporary]);
+}
+
+/** Its own code, with the libraries of this checkout: its own take minutes to install on a busy machine. */
+async function packWithLinkedLibraries(there: string): Promise<string> {
+  const libraries = join(there, "node_modules");
+  symlinkSync(resolve("node_modules"), libraries);
+  try {
+    return await pack(there);
+  } finally {
+    unlinkSync(libraries);
+  }
+}
+
+async function packWithItsLibraries(there: string): Promise<string> {
+  await npm(there, ["ci", "--ignore-scripts"]);
+  return pack(there);
+}
+
+/** Without npm's scripts, which would install what is missing in the linked folder. */
+async function pack(there: string): Promise<string> {
+  execFileSync(process.execPath, ["scripts/pack.mjs"], { cwd: there, stdio: "pipe" });
+  await npm(there, ["pack", "--ignore-scripts", "--pack-destination", temporary]);
   const tarball =
     readdirSync(temporary).find((name) => name.endsWith(".tgz")) ?? fail("nothing was packed");
   return join(temporary, tarball);
+}
+
+function skipped(why: string): undefined {
+  say(`SKIPPED: the earlier package: ${why}`);
+  say("This version takes its part, and what 0.1.0 left is upgraded after it.");
+}
+
+function git(...args: readonly string[]): string {
+  return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
 function sizeOf(path: string): string {

@@ -1,5 +1,5 @@
 // The packages as they are published, installed into empty folders. They are packed once for all tests of a run.
-import { execFile, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, readdirSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
@@ -59,6 +59,14 @@ export async function emptyFolder(name: string): Promise<string> {
 
 export function removeFolders(): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+}
+
+/** It was made there, and is good for nothing else. */
+export const KEY_OF_0_1_0 = "hg_F97OgqQ1FkgFp2YVdrlrS3vZvvf3fZWFq";
+
+/** A gateway of 0.1.0 followed an anvil of five blocks as the network `dev`, made a key, and two filters: its `data`. */
+export function unpackDataOf010(folder: string): void {
+  execFileSync("tar", ["-xzf", "test/package/data/of-0.1.0.tar.gz", "-C", folder]);
 }
 
 /** The folder of a Node.js of another version, from the registry, which has them for Linux. */

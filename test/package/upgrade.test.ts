@@ -1,5 +1,4 @@
 // What a start makes of the data of other versions: of an older one, as that wrote it, and of a newer one.
-import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,9 +12,7 @@ import { ask } from "../support/ask.ts";
 import { runCommand, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, startRedis } from "../support/redis-server.ts";
-
-/** It was made there, and is good for nothing else. */
-const KEY = "hg_F97OgqQ1FkgFp2YVdrlrS3vZvvf3fZWFq";
+import { KEY_OF_0_1_0, unpackDataOf010 } from "./packed.ts";
 
 let anvil: AnvilNode | undefined;
 let folder: string;
@@ -27,8 +24,7 @@ beforeAll(async () => {
 afterAll(() => anvil?.close());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "headgate-upgrade-"));
-  // A gateway of 0.1.0 followed an anvil of five blocks, made a key, and two filters.
-  execFileSync("tar", ["-xzf", "test/package/data/of-0.1.0.tar.gz", "-C", folder]);
+  unpackDataOf010(folder);
 });
 afterEach(() => rm(folder, { recursive: true }));
 
@@ -69,7 +65,7 @@ describe("data of an older version", () => {
     expect(await formatOfState()).toBeUndefined();
     expect(await noteIn(data("dev"), MADE_FOR)).toBe("1 31337");
     const gateway = await startGatewayProcess(settings());
-    const url = gateway.endpoint("dev", KEY);
+    const url = gateway.endpoint("dev", KEY_OF_0_1_0);
     const [hash] = anvil?.transactions ?? [];
     await until("the store has the node's chain", async () => {
       const { result } = await ask(url, "eth_getTransactionReceipt", [hash]);

@@ -9,7 +9,6 @@ import {
   decodeOutline,
   encodeOutline,
   itemsOf,
-  PIECE_ITEMS,
   type ProofLevel,
   StoredBlock,
   transactionHashesIn,
@@ -33,6 +32,10 @@ const compact = ({ address, topics }: Log): string =>
   `{"address":"${address}","topics":${JSON.stringify(topics)},"data":"0x","removed":false}`;
 const spaced = ({ address, topics }: Log): string =>
   `{ "topics": [ ${topics.map((each) => `"${each}"`).join(" , ")} ], "removed": false, "address": "${address}" }`;
+
+/** So many transactions of these are in one piece, and in several. */
+const FEW = 9;
+const SEVERAL = 600;
 
 /** What is longer is not sent as a text; and still more is made while it is sent. */
 const LONG = [0, LONGEST_TEXT, 300_000];
@@ -80,7 +83,7 @@ function readBack(json: Json): { record: BlockRecord; read: StoredBlock } {
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 describe("a block", () => {
-  it.each([0, 1, PIECE_ITEMS, PIECE_ITEMS + 1, 2 * PIECE_ITEMS + 3])(
+  it.each([0, 1, FEW, SEVERAL])(
     "with %i transactions is read back as the node wrote it, byte for byte",
     (count) => {
       const transactions = numbers(count).map(transaction);
@@ -96,12 +99,14 @@ describe("a block", () => {
         expect(String(read.receipt(index))).toBe(receipts[index]);
       }
       expect([read.transaction(count), read.receipt(count)]).toEqual([undefined, undefined]);
+      expect(record.transactionPieces.length > 1).toBe(count === SEVERAL);
+      expect(record.receiptPieces.length > 1).toBe(count === SEVERAL);
       expect(transactionHashesIn(record.block)).toEqual(hashes);
     },
   );
 
   it.each(["ASCII", "é"])("is sent as it is read, of any length: %s", (letters) => {
-    const count = 2 * PIECE_ITEMS + 3;
+    const count = 19;
     for (const length of LONG) {
       const item = (index: number): string =>
         `{"hash":"${hash(index)}","note":"${letters}${"x".repeat(length / count)}","logs":[]}`;
@@ -152,6 +157,83 @@ describe("a block", () => {
   });
 });
 
+describe("the bloom of a receipt", () => {
+  const of = (places: readonly number[], digit: string): string => {
+    const bloom = [..."0".repeat(512)];
+    for (const place of places) bloom[place] = digit;
+    return `"logsBloom":"0x${bloom.join("")}"`;
+  };
+  const few = fc.record({
+    places: fc.array(fc.nat(511), { maxLength: 40 }),
+    digit: fc.constantFrom("1", "9", "a", "f"),
+  });
+  const blooms = fc.oneof(
+    { weight: 4, arbitrary: few.map(({ places, digit }) => of(places, digit)) },
+    fc.constantFrom(
+      of([0, 511], "A"),
+      of([], "0").replace("00", "0"), // a digit too few
+      of([], "0").replace("00", "000"),
+      of([...Array(512).keys()], "f"),
+      of([3], "g"),
+      of([3], "é"),
+      `"logsBloom":"0x"`,
+      `"logsBloom":null`,
+      `${of([1], "4")},${of([2], "2").replace("logsBloom", "more")}`,
+    ),
+  );
+  const receipts = fc.record({
+    bloom: blooms,
+    isFirst: fc.boolean(),
+    logs: fc.array(fc.nat(20), { maxLength: 3 }),
+    isInLog: fc.boolean(),
+    isLong: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
+  });
+
+  it("is stored as its few digits, and every answer is what the node wrote, byte for byte", () => {
+    fc.assert(
+      fc.property(fc.array(receipts, { maxLength: 40 }), (list) => {
+        const written = list.map(({ bloom, isFirst, logs, isInLog, isLong }, index) => {
+          const within = logs.map((each) =>
+            isInLog ? compact(log(each)).replace('"data"', `${bloom},"data"`) : compact(log(each)),
+          );
+          const rest = `"note":"${"é".repeat(isLong ? 40_000 : index)}"`;
+          const others = `"logs":[${within.join(",")}],${rest}`;
+          return isFirst ? `{${bloom},${others}}` : `{${others},${bloom}}`;
+        });
+        const json = {
+          block: blockJson(list.map((_, index) => transaction(index))),
+          receipts: arrayOf(written),
+        };
+        const { record, read } = readBack(json);
+        expect(String(read.receipts())).toBe(json.receipts);
+        expect(sent(read.receiptsToSend())).toBe(json.receipts);
+        for (const [index, text] of written.entries())
+          expect(String(read.receipt(index))).toBe(text);
+        const spans = findLogSpans(encodeDirectory(record.logs), () => true);
+        const found = spans.map(({ piece, start, length }) =>
+          String(itemsOf(record.receiptPieces[piece] as Buffer).subarray(start, start + length)),
+        );
+        expect(found).toEqual(
+          list.flatMap(({ bloom, logs: some, isInLog }) =>
+            some.map((each) =>
+              isInLog
+                ? compact(log(each)).replace('"data"', `${bloom},"data"`)
+                : compact(log(each)),
+            ),
+          ),
+        );
+      }),
+    );
+  });
+
+  it("takes next to nothing", () => {
+    const bloom = of([3, 200, 511], "4");
+    const json = `{${bloom},"logs":[]}`;
+    const { record } = readBack({ block: blockJson([transaction(0)]), receipts: arrayOf([json]) });
+    expect(record.receiptPieces[0]?.length).toBeLessThan(60);
+  });
+});
+
 it("an outline is read back as it was written", () => {
   const u32 = fc.nat(2 ** 32 - 1);
   const outlines = fc.record({
@@ -163,6 +245,8 @@ it("an outline is read back as it was written", () => {
     hasUncles: fc.boolean(),
     transactionBytes: u32,
     receiptBytes: u32,
+    transactionPieces: fc.uint32Array(),
+    receiptPieces: fc.uint32Array(),
     proof: fc.constantFrom<ProofLevel>("none", "partial", "full"),
   });
   fc.assert(
@@ -176,10 +260,9 @@ describe("the logs of a block", () => {
   /** Of each log that may match: its receipt, its JSON, its address and its topics. */
   function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findLogSpans>[1] = () => true) {
     return findLogSpans(encodeDirectory(record.logs), mayMatch).map((place) => {
-      const piece = record.receiptPieces[Math.floor(place.receipt / PIECE_ITEMS)] as Buffer;
+      const piece = record.receiptPieces[place.piece] as Buffer;
       const json = itemsOf(piece).subarray(place.start, place.start + place.length);
       return {
-        receipt: place.receipt,
         json: String(json),
         log: { address: addressIn(json, place), topics: topicsIn(json, place) },
       };
@@ -205,12 +288,12 @@ describe("the logs of a block", () => {
     { written: "without spaces", write: compact },
     { written: "with spaces", write: spaced },
   ])("written $written are found where they stand in the receipts", ({ write }) => {
-    const { logs, record } = blockOf(2 * PIECE_ITEMS + 3, write);
-    expect(logsIn(record)).toEqual(logs);
+    const { logs, record } = blockOf(FEW, write);
+    expect(logsIn(record)).toEqual(logs.map(({ json, log: told }) => ({ json, log: told })));
   });
 
   it("are found by the terms of their addresses and topics", () => {
-    const { logs, record } = blockOf(PIECE_ITEMS + 1, compact);
+    const { logs, record } = blockOf(FEW, compact);
     const { log: wanted } = logs.find((each) => each.log.topics.length === 2) ?? { log: log(0) };
     const terms = [
       hashTerm(wanted.address, ADDRESS),
@@ -228,12 +311,12 @@ describe("the logs of a block", () => {
     const written = compact(log(3));
     const json = `{"others":[{"address":"0x1"}],"fee":{},"logs":[${written}],"more":[[{}]]}`;
     const { record } = readBack({ block: blockJson([transaction(0)]), receipts: arrayOf([json]) });
-    expect(logsIn(record)).toEqual([{ receipt: 0, json: written, log: log(3) }]);
+    expect(logsIn(record)).toEqual([{ json: written, log: log(3) }]);
   });
 
   it("may be a great many", () => {
     const { logs, record } = blockOf(1200, compact);
-    expect(logsIn(record)).toEqual(logs);
+    expect(logsIn(record)).toEqual(logs.map(({ json, log: told }) => ({ json, log: told })));
   });
 
   it("are not there in a block without any", () => {
@@ -248,8 +331,6 @@ describe("the logs of a block", () => {
     const { record, read } = readBack({ block, receipts: arrayOf([json]) });
     const completed = { address, topics, removed: false };
     expect(JSON.parse(String(read.receipt(0)))).toEqual({ status: "0x1", logs: [completed] });
-    expect(logsIn(record)).toEqual([
-      { receipt: 0, json: JSON.stringify(completed), log: { address, topics } },
-    ]);
+    expect(logsIn(record)).toEqual([{ json: JSON.stringify(completed), log: { address, topics } }]);
   });
 });

@@ -1,15 +1,19 @@
 // A block as it is taken in: the node's own JSON, cut into the parts that the store holds and later answers are put
 // together from. Pure: bytes in, bytes out.
-import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
-import type { Work } from "../lib/turns.ts";
-import { locateLogs, type ReceiptWithLogs, type TermedLog } from "./log-index.ts";
+import { findElementsInSteps, findList, type List, type Span } from "../jsonrpc/members.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
+import { type LocatedLog, locateLogs, type ReceiptWithLogs, type TermedLog } from "./log-index.ts";
 import {
+  BLOOM_DIGITS,
+  bytesInPiece,
   joinedBytes,
   type Outline,
-  PIECE_ITEMS,
   type ProofLevel,
   pieceOf,
+  type StoredItem,
+  wholeItem,
   withHashes,
+  withoutBloom,
 } from "./stored-block.ts";
 
 /**
@@ -58,6 +62,8 @@ export type ParsedBlock = {
     readonly uncles?: unknown;
   };
   readonly receipts: readonly unknown[];
+  /** Where the transactions stand in the block's JSON, and the receipts in theirs; left out: they are looked for. */
+  readonly places?: { readonly transactions: List; readonly receipts: List } | undefined;
 };
 
 /**
@@ -67,12 +73,12 @@ export type ParsedBlock = {
  */
 export function* cutRecord(
   json: BlockJson,
-  { block, receipts: parsedReceipts }: ParsedBlock,
+  { block, receipts: parsedReceipts, places }: ParsedBlock,
   proof: ProofLevel,
 ): Work<BlockRecord | undefined> {
-  const transactions = yield* findList(json.block, "transactions");
+  const transactions = places?.transactions ?? (yield* findList(json.block, "transactions"));
   const hashes = hashesOf(block.transactions);
-  const receiptSpans = yield* findElementsInSteps(json.receipts);
+  const receiptSpans = places?.receipts.elements ?? (yield* findElementsInSteps(json.receipts));
   if (!transactions || !hashes || transactions.elements.length !== hashes.length) return undefined;
   if (receiptSpans?.length !== hashes.length) return undefined;
   const receipts: ReceiptWithLogs[] = [];
@@ -81,9 +87,16 @@ export function* cutRecord(
     if (!located) return undefined;
     receipts.push(located);
   }
-  const transactionList = transactions.elements.map((span) => sliceOf(json.block, span));
+  const transactionList = transactions.elements.map((span) => wholeItem(sliceOf(json.block, span)));
   yield;
-  const receiptList = receipts.map(({ json: receipt }) => receipt);
+  const items: StoredItem[] = [];
+  const logs: (readonly LocatedLog[])[] = [];
+  yield* eachInSteps(receipts, (receipt) => {
+    const stored = folded(receipt);
+    items.push(stored.item);
+    logs.push(stored.logs);
+  });
+  const [ofTransactions, ofReceipts] = [firstsOf(transactionList), firstsOf(items)];
   return {
     outline: {
       number: Number(block.number),
@@ -93,15 +106,17 @@ export function* cutRecord(
       uncles: Array.isArray(block.uncles) ? block.uncles.length : 0,
       hasUncles: json.uncles !== undefined,
       transactionBytes: joinedBytes(transactionList),
-      receiptBytes: joinedBytes(receiptList),
+      receiptBytes: joinedBytes(items),
+      transactionPieces: ofTransactions,
+      receiptPieces: ofReceipts,
       proof,
     },
     hash: block.hash.toLowerCase(),
     transactionHashes: hashes,
     block: withHashes(json.block, transactions, hashes),
-    transactionPieces: yield* piecesOf(transactionList),
-    receiptPieces: yield* piecesOf(receiptList),
-    logs: spansInPieces(receipts),
+    transactionPieces: yield* piecesOf(transactionList, ofTransactions),
+    receiptPieces: yield* piecesOf(items, ofReceipts),
+    logs: spansInPieces(items, logs, ofReceipts),
     uncles: json.uncles,
   };
 }
@@ -117,23 +132,88 @@ function hashesOf(transactions: unknown): string[] | undefined {
     : undefined;
 }
 
-function* piecesOf(items: readonly Buffer[]): Work<Buffer[]> {
+/** A receipt as it is stored: without its bloom, unless that stands in one of its logs. */
+function folded({ json, logs }: ReceiptWithLogs): {
+  readonly item: StoredItem;
+  readonly logs: readonly LocatedLog[];
+} {
+  const item = withoutBloom(json);
+  const isIn = ({ start, length }: LocatedLog): boolean =>
+    item !== undefined && start < item.bloomAt && item.bloomAt < start + length;
+  if (!item || logs.some(isIn)) return { item: wholeItem(json), logs };
+  const moved = (log: LocatedLog): LocatedLog =>
+    log.start < item.bloomAt ? log : { ...log, start: log.start - BLOOM_DIGITS };
+  return { item, logs: logs.map(moved) };
+}
+
+// A piece is small enough to be read for one item, and fills the pages of the store, which are 4 KB: what is left of the
+// last page is lost.
+
+const PAGE_BYTES = 4096;
+/** What LMDB and the store write before a piece, in bytes. */
+const BEFORE_PIECE = 16 + 1 + 2;
+const MOST_PAGES = 5;
+/** Where pieces are larger there are at most four times as many: their numbers have two bytes. */
+const MANY_PIECES = 15_000;
+
+/** The index of the first item of each piece. */
+function firstsOf(items: readonly StoredItem[]): Uint32Array {
+  const bytes = items.map(bytesInPiece);
+  const all = bytes.reduce((sum, each) => sum + each, 0);
+  const mostPages = Math.max(MOST_PAGES, Math.ceil(all / MANY_PIECES / PAGE_BYTES));
+  const firsts: number[] = [];
+  for (let first = 0; first < items.length; ) {
+    firsts.push(first);
+    first = endOfPiece(bytes, first, mostPages);
+  }
+  return Uint32Array.from(firsts);
+}
+
+/** Of the ends that leave a piece of some pages, the one that loses the least of them. */
+function endOfPiece(bytes: readonly number[], first: number, mostPages: number): number {
+  const most = mostPages * PAGE_BYTES;
+  let filled = BEFORE_PIECE + (bytes[first] ?? 0);
+  let best = { end: first + 1, lost: lostOf(filled) };
+  for (let end = first + 1; end < bytes.length; end += 1) {
+    filled += bytes[end] ?? 0;
+    if (filled > most) return best.end;
+    const lost = lostOf(filled);
+    if (filled <= most / 2 || lost <= best.lost) best = { end: end + 1, lost };
+  }
+  return bytes.length;
+}
+
+/** The share of its pages that so many bytes do not fill. */
+const lostOf = (filled: number): number => {
+  const pages = Math.ceil(filled / PAGE_BYTES);
+  return 1 - filled / (pages * PAGE_BYTES);
+};
+
+function* piecesOf(items: readonly StoredItem[], firsts: Uint32Array): Work<Buffer[]> {
   const pieces: Buffer[] = [];
-  for (let first = 0; first < items.length; first += PIECE_ITEMS) {
-    pieces.push(pieceOf(items.slice(first, first + PIECE_ITEMS)));
+  for (const [piece, first] of firsts.entries()) {
+    pieces.push(pieceOf(items.slice(first, firsts[piece + 1])));
     yield;
   }
   return pieces;
 }
 
 /** Moves spans from the start of a receipt to the start of the items of its piece. */
-function spansInPieces(receipts: readonly ReceiptWithLogs[]): TermedLog[] {
+function spansInPieces(
+  items: readonly StoredItem[],
+  logs: readonly (readonly LocatedLog[])[],
+  firsts: Uint32Array,
+): TermedLog[] {
   const spans: TermedLog[] = [];
+  let piece = -1;
   let at = 0;
-  receipts.forEach(({ json, logs }, receipt) => {
-    if (receipt % PIECE_ITEMS === 0) at = 0;
-    for (const log of logs) spans.push({ ...log, receipt, start: at + log.start });
+  for (const [index, { json }] of items.entries()) {
+    if (firsts[piece + 1] === index) {
+      piece += 1;
+      at = 0;
+    }
+    for (const log of logs[index] ?? []) spans.push({ ...log, piece, start: at + log.start });
     at += json.length + 1;
-  });
+  }
   return spans;
 }

@@ -17,7 +17,7 @@ import { UnpackedParts } from "./unpacked-parts.ts";
 export type Table = Database<Buffer, Buffer>;
 
 /** Raised when older stores can no longer be read: an older store is built anew, a newer one is refused. */
-export const STORE_FORMAT = 2;
+export const STORE_FORMAT = 3;
 /** The name of the note that tells the format and the chain. Every version looks for it under this name. */
 export const MADE_FOR = "made for";
 

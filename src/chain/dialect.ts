@@ -5,7 +5,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import type { BlockJson } from "./block-record.ts";
+import type { BlockJson, ParsedBlock } from "./block-record.ts";
 import type { Position } from "./stored-block.ts";
 
 export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
@@ -31,6 +31,7 @@ export type FetchedBlock = {
   readonly block: GivenBlock;
   readonly receipts: readonly Json[];
   readonly uncles: readonly Json[] | undefined;
+  readonly places?: ParsedBlock["places"];
 };
 
 export type GivenBlock = Json & {

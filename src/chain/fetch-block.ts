@@ -2,7 +2,7 @@
 
 import { isHash } from "../evm/values.ts";
 import { parseList } from "../jsonrpc/element-stream.ts";
-import { findMembers, textOf } from "../jsonrpc/members.ts";
+import { findMembers, type List, textOf } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Json } from "../proofs/json.ts";
@@ -53,7 +53,8 @@ async function fetchBlock(
     fetched: {
       json: { block: reply.json, receipts, uncles },
       block,
-      receipts: parsedReceipts,
+      receipts: parsedReceipts.list,
+      places: { transactions: read.at, receipts: parsedReceipts.at },
       uncles: uncles && parsedList(uncles),
     },
   };
@@ -138,7 +139,7 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
 async function readBlock(
   json: Buffer,
   terms: FetchTerms,
-): Promise<{ kind: "block"; block: ParsedBlock } | Failure> {
+): Promise<{ kind: "block"; block: ParsedBlock; at: List } | Failure> {
   if (isNull(json)) return { kind: "unknown" };
   const { transactions: most } = terms.limits;
   const list = await terms.turns.do(parseList(json, { path: ["transactions"], most }));
@@ -150,17 +151,21 @@ async function readBlock(
     return garbage("this is no block");
   // A block without its own list of transactions is refused later, when it is taken apart.
   const whole = Array.isArray(transactions) ? { ...block, transactions: list.elements } : block;
-  return { kind: "block", block: whole as ParsedBlock };
+  return { kind: "block", block: whole as ParsedBlock, at: list.at };
 }
 
-async function readReceipts(json: Buffer, terms: FetchTerms): Promise<readonly Json[] | Failure> {
+async function readReceipts(
+  json: Buffer,
+  terms: FetchTerms,
+): Promise<{ list: readonly Json[]; at: List } | Failure> {
   const { transactions: most, logs: mostLogs } = terms.limits;
   const list = await terms.turns.do(parseList(json, { path: [], most }));
   if (list.kind === "too many") return tooLarge(`more than ${most} receipts`);
   if (list.kind !== "parsed" || !Array.isArray(list.around) || !list.elements.every(isObject))
     return garbage("this is no list of receipts");
-  const logs = list.elements.reduce((sum: number, { logs: some }) => sum + lengthOf(some), 0);
-  return logs > mostLogs ? tooLarge(`more than ${mostLogs} logs`) : list.elements;
+  const { elements, at } = list;
+  const logs = elements.reduce((sum: number, { logs: some }) => sum + lengthOf(some), 0);
+  return logs > mostLogs ? tooLarge(`more than ${mostLogs} logs`) : { list: elements, at };
 }
 
 const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);

@@ -7,9 +7,9 @@ import { findInnerObjects, findList, type Span } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
 
 export type LogSpan = {
-  /** The index of the log's receipt in the block. */
-  readonly receipt: number;
-  /** Where the log begins among the items of the piece that has its receipt, in bytes. */
+  /** The piece that has the log's receipt. */
+  readonly piece: number;
+  /** Where the log begins among the items of that piece, in bytes. */
   readonly start: number;
   readonly length: number;
   /** Where the address (its 0x) begins, from the start of the log; undefined when the node wrote spaces. */
@@ -25,8 +25,10 @@ export type TermedLog = LogSpan & {
   readonly terms: readonly number[];
 };
 
-/** A receipt, and the spans of its logs from the start of the receipt. */
-export type ReceiptWithLogs = { readonly json: Buffer; readonly logs: readonly TermedLog[] };
+/** A log whose span is counted from the start of its receipt. */
+export type LocatedLog = Omit<TermedLog, "piece">;
+
+export type ReceiptWithLogs = { readonly json: Buffer; readonly logs: readonly LocatedLog[] };
 
 type ParsedLog = {
   readonly address?: unknown;
@@ -46,12 +48,12 @@ export function* locateLogs(receipt: Buffer, parsed: unknown): Work<ReceiptWithL
     return yield* withRemoved(parsed as object, logs);
   const elements = yield* spansOfLogs(receipt, logs.length);
   if (elements?.length !== logs.length) return undefined;
-  const spans: TermedLog[] = [];
+  const spans: LocatedLog[] = [];
   for (const [index, { start, end }] of elements.entries()) {
     if (index % STEP === STEP - 1) yield;
     const termed = termsOf(receipt.toString("latin1", start, end), logs[index]);
     if (!termed) return undefined;
-    spans.push({ ...termed, receipt: 0, start, length: end - start });
+    spans.push({ ...termed, start, length: end - start });
   }
   return { json: receipt, logs: spans };
 }
@@ -107,7 +109,7 @@ function offsetOfText(log: string, text: string, before: number): number | undef
 const MAX_TOPICS = 4;
 /** How many numbers a log has, and the index of each. */
 const WORDS = 10;
-const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
+const [START, LENGTH, PIECE, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 const NOWHERE = 0x1fffffff;
 
 export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
@@ -116,7 +118,7 @@ export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
     const at = index * WORDS;
     words[at + START] = log.start;
     words[at + LENGTH] = log.length;
-    words[at + RECEIPT] = log.receipt;
+    words[at + PIECE] = log.piece;
     words[at + ADDRESS_AT] = log.addressAt ?? NOWHERE;
     words[at + TOPICS] = (log.topicsAt ?? NOWHERE) * 8 + log.topicCount;
     words.set(log.terms, at + ADDRESS_TERM);
@@ -131,12 +133,12 @@ let scratch = new Uint32Array(WORDS * 512);
 export function eachLogSpan(
   directory: Buffer,
   leastTopics: number,
-  visit: (receipt: number, start: number, length: number) => void,
+  visit: (piece: number, start: number, length: number) => void,
 ): void {
   const { words, end } = wordsOf(directory);
   for (let at = 0; at < end; at += WORDS)
     if (((words[at + TOPICS] ?? 0) & 7) >= leastTopics)
-      visit(words[at + RECEIPT] ?? 0, words[at + START] ?? 0, words[at + LENGTH] ?? 0);
+      visit(words[at + PIECE] ?? 0, words[at + START] ?? 0, words[at + LENGTH] ?? 0);
 }
 
 /** How many logs an encoded directory has. */
@@ -162,7 +164,7 @@ export function findLogSpans(
     const topics = words[at + TOPICS] ?? 0;
     if (!mayMatch(words, at + ADDRESS_TERM, topics & 7)) continue;
     spans.push({
-      receipt: words[at + RECEIPT] ?? 0,
+      piece: words[at + PIECE] ?? 0,
       start: words[at + START] ?? 0,
       length: words[at + LENGTH] ?? 0,
       addressAt: offsetIn(words[at + ADDRESS_AT] ?? 0),

@@ -17,7 +17,7 @@ import {
   unite,
 } from "./log-index.ts";
 import { LogSelection } from "./log-selection.ts";
-import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
+import { itemsOf, type PartReader } from "./stored-block.ts";
 
 export type LogQuery = {
   readonly matcher: LogMatcher;
@@ -129,12 +129,11 @@ function visitLogs(
   let piece = -1;
   let items: Buffer | undefined;
   for (const span of spans) {
-    const wanted = Math.floor(span.receipt / PIECE_ITEMS);
-    if (!items || wanted !== piece) {
-      const bytes = store.part(hash, "receipts", wanted);
+    if (!items || span.piece !== piece) {
+      const bytes = store.part(hash, "receipts", span.piece);
       if (!bytes) return;
       items = itemsOf(bytes);
-      piece = wanted;
+      piece = span.piece;
     }
     const log = items.subarray(span.start, span.start + span.length);
     if (matches(log, span, matcher)) visit(span, log);

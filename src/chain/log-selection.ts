@@ -4,7 +4,7 @@
 import { COMMA } from "../jsonrpc/ascii.ts";
 import { CHUNK_BYTES, type JsonSource, lendChunk } from "../jsonrpc/raw-json.ts";
 import { eachLogSpan, type LogSpan, logsIn } from "./log-index.ts";
-import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
+import { itemsOf, type PartReader } from "./stored-block.ts";
 
 /** Up to this many bytes the logs themselves are kept and need not be read again. */
 const WORTH_KEEPING = 131_072;
@@ -13,7 +13,7 @@ const HASH_WORDS = 8;
 export class LogSelection implements JsonSource {
   /** For each block: its number and its hash. */
   #blocks = new Words(1 + HASH_WORDS);
-  /** For each log: its block, receipt, start and length. */
+  /** For each log: its block, the piece of receipts that has it, start and length. */
   readonly #spans = new Words(4);
   /** Each buffer is a log, or several logs with commas between them. */
   #kept: Buffer[] | undefined = [];
@@ -34,8 +34,8 @@ export class LogSelection implements JsonSource {
   }
 
   /** @param log Bytes that are valid for this turn only. */
-  add({ receipt, start, length }: LogSpan, log: Buffer): void {
-    this.#addSpan(this.#blocks.count - 1, receipt, start, length);
+  add({ piece, start, length }: LogSpan, log: Buffer): void {
+    this.#addSpan(this.#blocks.count - 1, piece, start, length);
     this.#kept?.push(Buffer.from(log));
   }
 
@@ -49,8 +49,8 @@ export class LogSelection implements JsonSource {
     this.#kept = undefined;
     this.#spans.reserve(logsIn(directory));
     const block = this.#blocks.count - 1;
-    eachLogSpan(directory, leastTopics, (receipt, start, length) =>
-      this.#addSpan(block, receipt, start, length),
+    eachLogSpan(directory, leastTopics, (piece, start, length) =>
+      this.#addSpan(block, piece, start, length),
     );
   }
 
@@ -95,8 +95,8 @@ export class LogSelection implements JsonSource {
     const part = new LogSelection({ store: this.#store });
     part.#blocks = this.#blocks;
     for (let index = from; index < to; index += 1) {
-      const [block = 0, receipt = 0, start = 0, length = 0] = this.#spans.row(index);
-      part.#addSpan(block, receipt, start, length);
+      const [block = 0, piece = 0, start = 0, length = 0] = this.#spans.row(index);
+      part.#addSpan(block, piece, start, length);
     }
     part.#kept = this.few?.slice(from, to);
     return part;
@@ -141,11 +141,11 @@ export class LogSelection implements JsonSource {
     return { end, bytes: filled };
   }
 
-  #addSpan(block: number, receipt: number, start: number, length: number): void {
+  #addSpan(block: number, piece: number, start: number, length: number): void {
     const spans = this.#spans;
     const at = spans.addRow();
     spans.set(at, BLOCK, block);
-    spans.set(at, RECEIPT, receipt);
+    spans.set(at, PIECE, piece);
     spans.set(at, START, start);
     spans.set(at, LENGTH, length);
     this.#length += at > 0 ? length + 1 : length;
@@ -180,7 +180,7 @@ export class LogSelection implements JsonSource {
       const next = behind + 1 + spans.at(end, LENGTH);
       const isTogether =
         spans.at(end, START) === behind + 1 &&
-        spans.at(end, RECEIPT) === spans.at(first, RECEIPT) &&
+        spans.at(end, PIECE) === spans.at(first, PIECE) &&
         spans.at(end, BLOCK) === spans.at(first, BLOCK);
       if (!isTogether || next - start > room) break;
       behind = next;
@@ -193,7 +193,7 @@ export class LogSelection implements JsonSource {
   #copy(index: number, bytes: number, reader: LogReader, to: Buffer, at: number): void {
     const spans = this.#spans;
     const block = spans.at(index, BLOCK);
-    const piece = Math.floor(spans.at(index, RECEIPT) / PIECE_ITEMS);
+    const piece = spans.at(index, PIECE);
     if (!reader.has(block, piece)) reader.read(block, piece, this.#hashOf(block));
     const start = spans.at(index, START);
     reader.items.copy(to, at, start, start + bytes);
@@ -208,7 +208,7 @@ export class LogSelection implements JsonSource {
 }
 
 /** The columns of a span. */
-const [BLOCK, RECEIPT, START, LENGTH] = [0, 1, 2, 3] as const;
+const [BLOCK, PIECE, START, LENGTH] = [0, 1, 2, 3] as const;
 
 /** Reads a piece of receipts once for all of its logs. To be used within one turn. */
 class LogReader {

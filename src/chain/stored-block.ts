@@ -12,9 +12,6 @@ export type Position = { readonly number: number; readonly hash: string };
 export type ProofLevel = "none" | "partial" | "full";
 const PROOF_LEVELS: readonly ProofLevel[] = ["none", "partial", "full"];
 
-/** So many transactions, or receipts, lie in one piece: small enough to read for one of them. */
-export const PIECE_ITEMS = 8;
-
 /** What is needed to find one's way in the other parts. */
 export type Outline = {
   readonly number: number;
@@ -29,6 +26,9 @@ export type Outline = {
   /** Of all receipts (or transactions) with the commas between them, in bytes. */
   readonly receiptBytes: number;
   readonly transactionBytes: number;
+  /** Which transaction is the first of each piece of them, and which receipt. */
+  readonly transactionPieces: Uint32Array;
+  readonly receiptPieces: Uint32Array;
   readonly proof: ProofLevel;
 };
 
@@ -114,8 +114,9 @@ export class StoredBlock implements Position {
 
   #item(part: List, index: number): BorrowedJson | undefined {
     if (index >= this.outline.transactions) return undefined;
-    const piece = this.#part(part, Math.floor(index / PIECE_ITEMS));
-    return new BorrowedJson(itemOf(piece, index % PIECE_ITEMS));
+    const firsts = this.#firstsOf(part);
+    const piece = pieceWith(firsts, index);
+    return new BorrowedJson(itemOf(this.#part(part, piece), index - (firsts[piece] ?? 0)));
   }
 
   #toSend(part: List): AnswerJson {
@@ -130,9 +131,9 @@ export class StoredBlock implements Position {
       let at = before.copy(joined);
       behind.copy(joined, bytes - behind.length); // before the next reading
       at += OPEN.copy(joined, at);
-      for (let piece = 0; piece < this.#pieces; piece += 1) {
+      for (let piece = 0; piece < this.#firstsOf(part).length; piece += 1) {
         if (piece > 0) at += COMMA.copy(joined, at);
-        at += itemsOf(this.#part(part, piece)).copy(joined, at);
+        at = putItems(this.#part(part, piece), joined, at);
       }
       CLOSE.copy(joined, at);
     });
@@ -142,8 +143,8 @@ export class StoredBlock implements Position {
   #source(part: List): AnswerJson {
     const around = this.#around(part);
     const [before, behind] = [Buffer.from(around.before), Buffer.from(around.behind)];
-    const pieces = this.#pieces;
-    const read = (piece: number): Buffer => Buffer.from(itemsOf(this.#part(part, piece)));
+    const pieces = this.#firstsOf(part).length;
+    const read = (piece: number): Buffer => wholeItems(this.#part(part, piece));
     return {
       length: before.length + 1 + this.#bytesOf(part) + 1 + behind.length,
       heldBytes: before.length + behind.length,
@@ -169,8 +170,8 @@ export class StoredBlock implements Position {
     return part === "receipts" ? this.outline.receiptBytes : this.outline.transactionBytes;
   }
 
-  get #pieces(): number {
-    return Math.ceil(this.outline.transactions / PIECE_ITEMS);
+  #firstsOf(part: List): Uint32Array {
+    return part === "receipts" ? this.outline.receiptPieces : this.outline.transactionPieces;
   }
 
   #part(part: StoredPart, piece = 0): Buffer {
@@ -236,45 +237,185 @@ export function* eachTransactionHash(stored: Buffer): Generator<string> {
   }
 }
 
-// A piece: [u16 how many][u32 end of each] items with commas between them.
+// A piece: [u16 how many] for each [u32 end][u16 where its bloom is cut out][u32 end of its digits], items with commas between
+// them, [u16 each digit that is not 0, and its place]. A receipt's bloom is 512 digits, nearly all of them 0: a sixth of a block.
 
-export function pieceOf(items: readonly Buffer[]): Buffer {
-  const head = pieceHeadBytes(items.length);
-  const piece = Buffer.allocUnsafe(head + joinedBytes(items));
+/** How a transaction or a receipt lies in its piece. */
+export type StoredItem = {
+  /** Without the digits of its bloom. */
+  readonly json: Buffer;
+  /** Where they stood; undefined where none were taken out. */
+  readonly bloomAt?: number;
+  /** The digits that are not 0, each with its place before it. */
+  readonly digits?: Uint16Array;
+  /** Of the whole item, in bytes. */
+  readonly bytes: number;
+};
+
+const BLOOM_NAME = Buffer.from('"logsBloom":"0x');
+export const BLOOM_DIGITS = 512;
+/** A bloom with more digits than this that are not 0 stays as it is. */
+const MOST_DIGITS = 128;
+const NO_BLOOM = 0xffff;
+const ZERO = 0x30;
+const NINE = 0x39;
+const LETTER_A = 0x61;
+const LETTER_F = 0x66;
+const TEN = 10;
+const foundDigits = new Uint16Array(MOST_DIGITS);
+
+export const wholeItem = (json: Buffer): StoredItem => ({ json, bytes: json.length });
+
+/** @returns undefined for a receipt whose bloom cannot be taken out. */
+export function withoutBloom(
+  receipt: Buffer,
+): (StoredItem & { readonly bloomAt: number }) | undefined {
+  const at = receipt.indexOf(BLOOM_NAME) + BLOOM_NAME.length;
+  if (at < BLOOM_NAME.length || at >= NO_BLOOM || receipt[at + BLOOM_DIGITS] !== QUOTE) return;
+  let count = 0;
+  for (let place = 0; place < BLOOM_DIGITS; place += 1) {
+    const byte = receipt[at + place] ?? 0;
+    if (byte === ZERO) continue;
+    const isDigit = byte > ZERO && byte <= NINE;
+    const isLetter = byte >= LETTER_A && byte <= LETTER_F;
+    if (count === MOST_DIGITS || !(isDigit || isLetter)) return undefined;
+    foundDigits[count] = (place << 4) | (isDigit ? byte - ZERO : byte - LETTER_A + TEN);
+    count += 1;
+  }
+  const json = Buffer.concat([receipt.subarray(0, at), receipt.subarray(at + BLOOM_DIGITS)]);
+  return { json, bloomAt: at, digits: foundDigits.slice(0, count), bytes: receipt.length };
+}
+
+const PIECE_HEAD_BYTES = 2;
+const ITEM_HEAD_BYTES = 10;
+
+/** What an item takes in its piece, with a comma; in bytes. */
+export const bytesInPiece = ({ json, digits }: StoredItem): number =>
+  ITEM_HEAD_BYTES + json.length + 1 + 2 * (digits?.length ?? 0);
+
+export function pieceOf(items: readonly StoredItem[]): Buffer {
+  const head = itemsAt(items.length);
+  const joined = items.reduce((sum, { json }) => sum + json.length, Math.max(0, items.length - 1));
+  const digits = items.reduce((sum, item) => sum + (item.digits?.length ?? 0), 0);
+  const piece = Buffer.allocUnsafe(head + joined + 2 * digits);
   piece.writeUInt16LE(items.length, 0);
   let at = head;
+  let digitsAt = head + joined;
   items.forEach((item, index) => {
     if (index > 0) at += piece.write(",", at);
-    at += item.copy(piece, at);
-    piece.writeUInt32LE(at - head, 2 + 4 * index);
+    at += item.json.copy(piece, at);
+    for (const digit of item.digits ?? []) digitsAt = piece.writeUInt16LE(digit, digitsAt);
+    const entry = PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index;
+    piece.writeUInt32LE(at - head, entry);
+    piece.writeUInt16LE(item.bloomAt ?? NO_BLOOM, entry + 4);
+    piece.writeUInt32LE((digitsAt - head - joined) / 2, entry + 6);
   });
   return piece;
 }
 
-const pieceHeadBytes = (items: number): number => 2 + 4 * items;
+const itemsAt = (items: number): number => PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * items;
 
 /** Of the items with the commas between them. */
-export const joinedBytes = (items: readonly Buffer[]): number =>
-  items.reduce((sum, item) => sum + item.length, Math.max(0, items.length - 1));
+export const joinedBytes = (items: readonly StoredItem[]): number =>
+  items.reduce((sum, { bytes }) => sum + bytes, Math.max(0, items.length - 1));
 
-/** All items of a piece, with commas between them; a part of `piece`. */
-export const itemsOf = (piece: Buffer): Buffer =>
-  piece.subarray(pieceHeadBytes(piece.readUInt16LE(0)));
-
-/** One item; a part of `piece`. */
-function itemOf(piece: Buffer, index: number): Buffer {
-  const head = pieceHeadBytes(piece.readUInt16LE(0));
-  const start = index === 0 ? 0 : piece.readUInt32LE(2 + 4 * (index - 1)) + 1;
-  return piece.subarray(head + start, head + piece.readUInt32LE(2 + 4 * index));
+/** All items of a piece as they lie there, with commas between them; a part of `piece`. */
+export function itemsOf(piece: Buffer): Buffer {
+  const count = piece.readUInt16LE(0);
+  const head = itemsAt(count);
+  return piece.subarray(head, head + endOf(piece, count - 1));
 }
 
-// The outline in 64 bytes.
+const endOf = (piece: Buffer, index: number): number =>
+  index < 0 ? 0 : piece.readUInt32LE(PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index);
+
+/** One item; bytes that are valid until the next reading. */
+function itemOf(piece: Buffer, index: number): Buffer {
+  const head = itemsAt(piece.readUInt16LE(0));
+  const start = index === 0 ? 0 : endOf(piece, index - 1) + 1;
+  const end = endOf(piece, index);
+  const entry = PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index;
+  if (piece.readUInt16LE(entry + 4) === NO_BLOOM) return piece.subarray(head + start, head + end);
+  const bytes = end - start + BLOOM_DIGITS;
+  if (bytes > room.length) room = Buffer.allocUnsafeSlow(bytes * 2);
+  putFrom(piece, { first: index, behind: index + 1 }, room, 0);
+  return room.subarray(0, bytes);
+}
+
+/** One item with its bloom is put together here. */
+let room = Buffer.allocUnsafeSlow(16_384);
+
+/** Writes all items with their blooms, and the commas between them. @returns The offset behind them. */
+function putItems(piece: Buffer, into: Buffer, at: number): number {
+  return putFrom(piece, { first: 0, behind: piece.readUInt16LE(0) }, into, at);
+}
+
+function putFrom(
+  piece: Buffer,
+  { first, behind }: { first: number; behind: number },
+  into: Buffer,
+  start: number,
+): number {
+  const count = piece.readUInt16LE(0);
+  const head = itemsAt(count);
+  const digitsFrom = head + endOf(piece, count - 1);
+  let at = start;
+  let from = first === 0 ? 0 : endOf(piece, first - 1) + 1;
+  let itemAt = from;
+  for (let index = first; index < behind; index += 1) {
+    const entry = PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index;
+    const bloomAt = piece.readUInt16LE(entry + 4);
+    if (bloomAt !== NO_BLOOM) {
+      at += piece.copy(into, at, head + from, head + itemAt + bloomAt);
+      into.fill(ZERO, at, at + BLOOM_DIGITS);
+      const end = digitsFrom + 2 * piece.readUInt32LE(entry + 6);
+      let digit = index === 0 ? digitsFrom : digitsFrom + 2 * piece.readUInt32LE(entry - 4);
+      // Byte by byte: a receipt has up to a hundred, and each call would cost as much as all else.
+      for (; digit < end; digit += 2) {
+        const low = piece[digit] ?? 0;
+        const place = (low >> 4) | ((piece[digit + 1] ?? 0) << 4);
+        const value = low & 15;
+        into[at + place] = value < TEN ? ZERO + value : LETTER_A - TEN + value;
+      }
+      at += BLOOM_DIGITS;
+      from = itemAt + bloomAt;
+    }
+    itemAt = endOf(piece, index) + 1;
+  }
+  return at + piece.copy(into, at, head + from, head + itemAt - 1);
+}
+
+function wholeItems(piece: Buffer): Buffer {
+  const count = piece.readUInt16LE(0);
+  const blooms = Array.from({ length: count }, (_, index) =>
+    piece.readUInt16LE(PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index + 4),
+  ).filter((bloomAt) => bloomAt !== NO_BLOOM).length;
+  const whole = Buffer.allocUnsafe(endOf(piece, count - 1) + BLOOM_DIGITS * blooms);
+  putItems(piece, whole, 0);
+  return whole;
+}
+
+/** The piece that has the item with this index. */
+function pieceWith(firsts: Uint32Array, index: number): number {
+  let from = 0;
+  let to = firsts.length;
+  while (to - from > 1) {
+    const middle = (from + to) >> 1;
+    if ((firsts[middle] ?? 0) <= index) from = middle;
+    else to = middle;
+  }
+  return from;
+}
+
+// The outline: 64 bytes, and the first item of each piece.
 
 const OUTLINE_BYTES = 64;
 const HAS_UNCLES = 1;
 
 export function encodeOutline(outline: Outline): Buffer {
-  const bytes = Buffer.alloc(OUTLINE_BYTES);
+  const { transactionPieces, receiptPieces } = outline;
+  const pieces = transactionPieces.length + receiptPieces.length;
+  const bytes = Buffer.alloc(OUTLINE_BYTES + 4 * pieces);
   bytes.writeUInt32LE(outline.number, 0);
   bytes.writeDoubleLE(outline.timestamp, 4);
   bytes.write(outline.parentHash.slice(2), 12, "hex");
@@ -284,10 +425,32 @@ export function encodeOutline(outline: Outline): Buffer {
   bytes.writeUInt16LE(outline.uncles, 56);
   bytes.writeUInt8(outline.hasUncles ? HAS_UNCLES : 0, 58);
   bytes.writeUInt8(PROOF_LEVELS.indexOf(outline.proof), 59);
+  bytes.writeUInt16LE(transactionPieces.length, 60);
+  bytes.writeUInt16LE(receiptPieces.length, 62);
+  [...transactionPieces, ...receiptPieces].forEach((first, index) => {
+    bytes.writeUInt32LE(first, OUTLINE_BYTES + 4 * index);
+  });
   return bytes;
 }
 
-export const decodeOutline = (bytes: Buffer): Outline => ({
+export function decodeOutline(bytes: Buffer): Outline {
+  const behindTransactions = OUTLINE_BYTES + 4 * bytes.readUInt16LE(60);
+  const behindReceipts = behindTransactions + 4 * bytes.readUInt16LE(62);
+  return {
+    ...fixedIn(bytes),
+    transactionPieces: wordsIn(bytes, OUTLINE_BYTES, behindTransactions),
+    receiptPieces: wordsIn(bytes, behindTransactions, behindReceipts),
+  };
+}
+
+function wordsIn(bytes: Buffer, from: number, to: number): Uint32Array {
+  const words = new Uint32Array((to - from) / 4);
+  for (let index = 0; index < words.length; index += 1)
+    words[index] = bytes.readUInt32LE(from + 4 * index);
+  return words;
+}
+
+const fixedIn = (bytes: Buffer): Omit<Outline, "transactionPieces" | "receiptPieces"> => ({
   number: bytes.readUInt32LE(0),
   timestamp: bytes.readDoubleLE(4),
   parentHash: `0x${bytes.toString("hex", 12, 44)}`,

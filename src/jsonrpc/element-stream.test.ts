@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../lib/turns.ts";
 import { ElementStream, type ElementStreamOptions, parseList } from "./element-stream.ts";
+import { findList } from "./members.ts";
 
 const roomy = { path: ["result", "logs"], maxElementBytes: 1e6, maxRestBytes: 1e6 };
 
@@ -153,7 +154,7 @@ describe("a long list parsed in steps", () => {
         (list, rest) => {
           const { list: _, ...others } = { ...rest, list };
           const text = JSON.stringify({ ...others, list });
-          expect(parse(text, ["list"], list.length)).toEqual({
+          expect(parse(text, ["list"], list.length)).toMatchObject({
             kind: "parsed",
             around: JSON.parse(JSON.stringify({ ...others, list: [] })),
             elements: JSON.parse(JSON.stringify(list)),
@@ -161,6 +162,18 @@ describe("a long list parsed in steps", () => {
           expect(parse(JSON.stringify(list), [], list.length)).toMatchObject({ around: [] });
         },
       ),
+    );
+  });
+
+  it("tells where the list and its elements stand, as a look for them does, however it is cut", () => {
+    const long = fc.array(fc.oneof(fc.jsonValue(), fc.constant("é".repeat(40_000))));
+    fc.assert(
+      fc.property(long, fc.dictionary(fc.string(), fc.jsonValue()), (list, rest) => {
+        const text = `{ "rest" : ${JSON.stringify(rest)}, "list" : ${JSON.stringify(list, null, 1)} , "more":[] }`;
+        const json = Buffer.from(text);
+        const found = parse(text, ["list"], list.length);
+        expect(found).toMatchObject({ at: atOnce(findList(json, "list")) });
+      }),
     );
   });
 

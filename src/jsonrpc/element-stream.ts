@@ -10,7 +10,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from "./ascii.ts";
-import { isSpace } from "./members.ts";
+import { isSpace, type List, type Span } from "./members.ts";
 import { parsed } from "./raw-json.ts";
 import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 
@@ -21,6 +21,8 @@ export type ElementStreamOptions = {
   readonly maxElementBytes: number;
   readonly maxRestBytes: number;
 };
+
+type OnElement = (element: unknown, start: number, end: number) => boolean;
 
 type KeyState = "behind brace" | "behind comma" | "in key" | "behind key";
 type State = KeyState | "before value" | "in value" | "behind value" | "in array" | "at end";
@@ -40,8 +42,16 @@ export class ElementStream {
   #isOnPath = true;
   #isBroken = false;
 
-  /** @param onElement Gets the parsed element; false: the others are of no use and are only skipped. */
-  constructor(options: ElementStreamOptions, onElement: (element: unknown) => boolean) {
+  /** How many bytes came before the current chunk. */
+  #passed = 0;
+  /** Where the array stands that was read last. */
+  #arrayAt: Span = { start: 0, end: 0 };
+
+  /**
+   * @param onElement Gets the parsed element, and where it stands in the document; false: the others are of no use and
+   * are only skipped.
+   */
+  constructor(options: ElementStreamOptions, onElement: OnElement) {
     this.#path = options.path;
     this.#array = new ArrayReader(options, onElement);
     this.#rest = new GrowingBytes(options.maxRestBytes);
@@ -52,6 +62,11 @@ export class ElementStream {
     return this.#array.heldBytes + this.#rest.heldBytes;
   }
 
+  /** Where the array stands that was read last, its brackets included. */
+  get arrayAt(): Span {
+    return this.#arrayAt;
+  }
+
   /** @returns false when the document is malformed or too large: further chunks are of no use. */
   add(chunk: Buffer): boolean {
     if (this.#isBroken) return false;
@@ -59,6 +74,7 @@ export class ElementStream {
     while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
     this.#isBroken = at === BROKEN || !this.#keep(chunk, chunk.length);
     if (this.#restFrom !== undefined) this.#restFrom = 0;
+    this.#passed += chunk.length;
     return !this.#isBroken;
   }
 
@@ -74,7 +90,8 @@ export class ElementStream {
 
   /** The offset to go on from, MORE or BROKEN. */
   #step(chunk: Buffer, at: number): number {
-    if (this.#state === "in array") return this.#endArray(this.#array.read(chunk, at));
+    if (this.#state === "in array")
+      return this.#endArray(this.#array.read(chunk, at, this.#passed));
     if (this.#state === "in value") return this.#endValue(this.#value.scan(chunk, at));
     if (this.#state === "in key") return this.#endKey(chunk, this.#value.scan(chunk, at));
     return isSpace(chunk[at] ?? 0) ? at + 1 : this.#takeToken(chunk, at);
@@ -106,6 +123,7 @@ export class ElementStream {
     if (this.#isOnPath && byte === OPEN_BRACKET && this.#depth === this.#path.length) {
       if (!this.#keep(chunk, at + 1)) return BROKEN;
       this.#restFrom = undefined;
+      this.#arrayAt = { start: this.#passed + at, end: 0 };
       this.#array.begin();
       return this.#goTo("in array", at + 1);
     }
@@ -114,7 +132,10 @@ export class ElementStream {
   }
 
   #endArray(end: number): number {
-    if (end >= 0) this.#restFrom = end - 1; // from its closing bracket
+    if (end >= 0) {
+      this.#restFrom = end - 1; // from its closing bracket
+      this.#arrayAt = { start: this.#arrayAt.start, end: this.#passed + end };
+    }
     return this.#endValue(end);
   }
 
@@ -155,6 +176,8 @@ export type ParsedList =
       /** The text, with an empty array in place of the one that was looked for. */
       readonly around: unknown;
       readonly elements: readonly unknown[];
+      /** Where they stand. Of several arrays at the path these are the elements of all, and where the last one stands. */
+      readonly at: List;
     }
   /** What stands behind them was not looked at. */
   | { readonly kind: "too many" }
@@ -174,10 +197,12 @@ export function* parseList(
 ): Work<ParsedList> {
   const { path, most } = options;
   const elements: unknown[] = [];
+  const spans: Span[] = [];
   const stream = new ElementStream(
     { path, maxElementBytes: json.length, maxRestBytes: json.length },
-    (element) => {
+    (element, start, end) => {
       elements.push(element);
+      spans.push({ start, end });
       return elements.length <= most;
     },
   );
@@ -188,14 +213,15 @@ export function* parseList(
   }
   const rest = stream.finish();
   const around = rest && parsed(rest);
-  return around === undefined ? { kind: "malformed" } : { kind: "parsed", around, elements };
+  if (around === undefined) return { kind: "malformed" };
+  return { kind: "parsed", around, elements, at: { ...stream.arrayAt, elements: spans } };
 }
 
 type ArrayState = "behind bracket" | "behind comma" | "in element" | "behind element" | "skipping";
 
 /** Reads one JSON array, an element at a time. */
 class ArrayReader {
-  readonly #onElement: (element: unknown) => boolean;
+  readonly #onElement: OnElement;
   readonly #maxElementBytes: number;
   /** Of the element that earlier chunks began, what they held; empty for one that began in this chunk. */
   readonly #begun: GrowingBytes;
@@ -203,10 +229,7 @@ class ArrayReader {
   #isWanted = true;
   #state: ArrayState = "behind bracket";
 
-  constructor(
-    options: { readonly maxElementBytes: number },
-    onElement: (element: unknown) => boolean,
-  ) {
+  constructor(options: { readonly maxElementBytes: number }, onElement: OnElement) {
     this.#maxElementBytes = options.maxElementBytes;
     this.#begun = new GrowingBytes(options.maxElementBytes);
     this.#onElement = onElement;
@@ -223,14 +246,14 @@ class ArrayReader {
     else this.#skip();
   }
 
-  /** The offset behind the array, MORE or BROKEN. */
-  read(chunk: Buffer, from: number): number {
+  /** The offset behind the array, MORE or BROKEN. @param passed How many bytes came before the chunk. */
+  read(chunk: Buffer, from: number, passed: number): number {
     let at = from;
     while (at >= 0 && at < chunk.length) {
       if (this.#state === "skipping") return this.#value.scan(chunk, at);
       const byte = chunk[at] ?? 0;
       if (this.#state === "in element") {
-        at = this.#readElement(chunk, at);
+        at = this.#readElement(chunk, at, passed);
       } else if (isSpace(byte)) {
         at += 1;
       } else if (byte === CLOSE_BRACKET && this.#state !== "behind comma") {
@@ -247,10 +270,11 @@ class ArrayReader {
     return at < 0 ? at : MORE;
   }
 
-  #readElement(chunk: Buffer, from: number): number {
+  #readElement(chunk: Buffer, from: number, passed: number): number {
     const end = this.#value.scan(chunk, from);
     if (end === BROKEN) return BROKEN;
     if (end === MORE) return this.#begun.append(chunk, from, chunk.length) ? MORE : BROKEN;
+    const start = passed + from - this.#begun.length;
     const text = this.#takeText(chunk, from, end);
     if (text === undefined) return BROKEN;
     let element: unknown;
@@ -259,7 +283,7 @@ class ArrayReader {
     } catch {
       return BROKEN;
     }
-    this.#isWanted = this.#onElement(element);
+    this.#isWanted = this.#onElement(element, start, passed + end);
     if (this.#isWanted) this.#state = "behind element";
     else this.#skip();
     return end;

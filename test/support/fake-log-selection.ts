@@ -1,22 +1,17 @@
 // Logs that were found in a store, for tests: each in a block of its own, which the store can lose.
 import { LogSelection } from "../../src/chain/log-selection.ts";
-
-/** As a piece of receipts is written: how many items, where each ends, then the items. */
-function pieceOf(log: string): Buffer {
-  const head = Buffer.alloc(6);
-  head.writeUInt16LE(1, 0);
-  head.writeUInt32LE(log.length, 2);
-  return Buffer.concat([head, Buffer.from(log)]);
-}
+import { pieceOf, wholeItem } from "../../src/chain/stored-block.ts";
 
 /** Logs of blocks that have one each, in a store that can lose them. */
 export function select(logs: readonly string[]) {
-  const pieces = new Map(logs.map((log, number) => [keyOf(hashOf(number)), pieceOf(log)]));
+  const pieces = new Map(
+    logs.map((log, number) => [keyOf(hashOf(number)), pieceOf([wholeItem(Buffer.from(log))])]),
+  );
   const store = { part: (hash: string | Buffer) => pieces.get(keyOf(hash)) };
   const found = new LogSelection({ store });
   for (const [number, log] of logs.entries()) {
     found.beginBlock(number, hashOf(number));
-    const place = { receipt: 0, start: 0, length: log.length };
+    const place = { piece: 0, start: 0, length: log.length };
     found.add({ ...place, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
   }
   return { found, loseBlock: (number: number) => pieces.delete(keyOf(hashOf(number))) };

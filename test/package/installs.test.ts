@@ -175,6 +175,8 @@ describe("development nodes", () => {
   it("run where they are", async () => {
     const folder = await emptyFolder("dev");
     await npm(folder, ["install", tarball, await packed("packages/devnet")]);
+    const mark = join(folder, "installed");
+    writeFileSync(mark, "");
     const command = [join(folder, "node_modules/.bin/headgate"), "dev", "--port", "0"];
     const gateway = await start(command, { cwd: folder });
     const blocks = { method: "eth_blockNumber", url: `${gateway.url}/eth-devnet/v1/demo` };
@@ -182,5 +184,8 @@ describe("development nodes", () => {
     for (const { url, method } of [blocks, epochs])
       await until(`${method} moves`, async () => Number((await ask(url, method)).result) > 1);
     expect(await gateway.stop()).toBe(0);
+    // What one user installed another one can run: nothing is written there but V8's code, for those who may.
+    const written = ["node_modules", "-type", "f", "-newer", mark, "-not", "-path", "*/compiled/*"];
+    expect(execFileSync("find", written, { cwd: folder, encoding: "utf8" })).toBe("");
   });
 });

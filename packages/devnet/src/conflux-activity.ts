@@ -33,6 +33,8 @@ export const confluxSettings = (options: {
   genesisSecrets: [SECRET],
   devPackTxImmediately: true,
   confluxDataDir: join(options.folder, "conflux"),
+  // Left out, it is a file in its package: made by the first user who runs it, and read by nobody else.
+  posPrivateKeyPath: join(options.folder, "pos_key"),
   log: false,
 });
 

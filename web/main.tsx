@@ -17,7 +17,7 @@ import { Bill } from "./screens/bill.tsx";
 import { Calls } from "./screens/calls.tsx";
 import { Configuration } from "./screens/configuration.tsx";
 import { Keys } from "./screens/keys.tsx";
-import { Login } from "./screens/login.tsx";
+import { Login, LoginAgain } from "./screens/login.tsx";
 import { Nodes } from "./screens/nodes.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { figuresOf } from "./screens/overview-figures.ts";
@@ -44,7 +44,15 @@ function createApp(): App & { readonly stream: LiveStream } {
   const session = new Store<Who>(undefined);
   const notices = new Store<readonly Notice[]>([]);
   const history = new History();
-  const api = new Api({ platform, onLoggedOut: () => session.set({}) });
+  const api = new Api({
+    platform,
+    hasEnded: () => session.value?.ended !== undefined,
+    onLoggedOut: () => endSession(session),
+  });
+  platform.hearTabs((what) => {
+    if (what === "logged out") session.set({});
+    else if (!session.value?.operator) void lookWho(api, session);
+  });
   const stream = new LiveStream({
     platform,
     open: (path) => new EventSource(path),
@@ -52,7 +60,7 @@ function createApp(): App & { readonly stream: LiveStream } {
     onStatus: (status, atMs) => history.add(Math.floor(atMs / 1_000), figuresOf(status)),
     onHistory: ({ past }, atMs) => {
       for (const then of past)
-        history.add(Math.floor(atMs / 1_000) - then.ageSeconds, figuresOf(then));
+        history.recall(Math.floor(atMs / 1_000) - then.ageSeconds, figuresOf(then));
     },
   });
   const notify: App["notify"] = (text, tone = "good") => {
@@ -70,10 +78,18 @@ const lookWho = (api: Api, session: Store<Who>): Promise<void> =>
     (who) => {
       const known = session.value?.operator;
       const isSame = known?.name === who.operator?.name && known?.role === who.operator?.role;
-      if (!session.value || !isSame) session.set(who);
+      if (!who.operator) endSession(session);
+      else if (!isSame) session.set({ operator: who.operator });
     },
     () => undefined,
   );
+
+/** The gateway knows the session no more: it is twelve hours old, or the gateway was started anew. */
+function endSession(session: Store<Who>): void {
+  const { operator, ended } = session.value ?? {};
+  if (operator) session.set({ ended: operator });
+  else if (!ended) session.set({});
+}
 
 /** The stream is open while somebody is logged in and sees the page. */
 function useStream(stream: LiveStream, isLoggedIn: boolean): void {
@@ -107,12 +123,19 @@ function Console({ stream }: { stream: LiveStream }) {
     return platform.every(2_000, () => void lookWho(api, session));
   }, [who, api, session, platform]);
   if (!who) return <Loading what="the console" />;
-  if (!who.operator) return <Login />;
+  const { operator = who.ended } = who;
+  if (!operator) return <Login />;
   const { Shown, screen: current } = SCREENS.find((each) => each.screen === screen) ?? SCREENS[0];
   return (
-    <Shell places={SCREENS} current={current}>
-      <Shown />
-    </Shell>
+    <>
+      {who.ended && <LoginAgain />}
+      {/* Whoever else logs in finds nothing of what was filled in. */}
+      <div key={`${operator.name} ${operator.role}`} hidden={who.ended !== undefined}>
+        <Shell places={SCREENS} current={current}>
+          <Shown />
+        </Shell>
+      </div>
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
 // The console in a browser, over a real gateway and real nodes.
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { axeViolations, lacksBrowser, logIn, openPage, startBrowser } from "../support/browser.ts";
@@ -7,6 +7,7 @@ import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 
 const TOKEN = "a-token-of-the-tests";
+const OTHER = "a-token-of-somebody-else";
 
 let anvil: AnvilNode | undefined;
 let gateway: RunningGateway;
@@ -23,7 +24,10 @@ describe.skipIf(lacksBrowser())("the console", () => {
     anvil = await startAnvil();
     if (!anvil) throw new Error("no anvil for this platform");
     gateway = await startGatewayProcess({
-      admin: { listen: { port: 0 }, token: TOKEN },
+      admin: {
+        ...{ listen: { port: 0 }, token: TOKEN },
+        tokens: [{ name: "other", role: "all", token: OTHER }],
+      },
       networks: { main: network() },
     });
     url = gateway.metricsUrl.replace("/metrics", "");
@@ -58,6 +62,61 @@ describe.skipIf(lacksBrowser())("the console", () => {
       expect(width, name).toBeLessThanOrEqual(page.viewportSize()?.width ?? 0);
     }
     expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  /** As after twelve hours, or when the gateway was started anew. */
+  const endSession = async (page: Page): Promise<void> => {
+    const headers = { origin: url, "content-type": "application/json" };
+    const ended = await page.context().request.post(`${url}/session/end`, { headers, data: {} });
+    expect(ended.status()).toBe(200);
+  };
+
+  it("keeps what was filled in when the session ends, for nobody but who filled it in", async () => {
+    const { page, complaints } = await openPage(browser, `${url}/#/keys?new=1`);
+    await logIn(page, TOKEN);
+    const name = page.getByLabel("name", { exact: true });
+    await name.fill("of-the-night");
+    await page.getByText("Live").waitFor();
+    await endSession(page);
+    const again = page.getByRole("dialog", { name: "Log in again" });
+    await again.waitFor(); // by itself: the stream has ended
+    expect(await name.isVisible()).toBe(false);
+    expect(await axeViolations(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    expect(await again.isVisible()).toBe(true);
+    await logIn(page, TOKEN);
+    expect(await name.inputValue()).toBe("of-the-night");
+    await page.getByRole("button", { name: "Make the key" }).press("Enter");
+    await page.getByLabel("The key's text").waitFor();
+    await endSession(page); // over what is told once
+    await again.waitFor();
+    await logIn(page, TOKEN);
+    expect(await page.getByLabel("The key's text").inputValue()).toMatch(/^hg_/);
+    await page.getByRole("button", { name: "I have it" }).press("Enter");
+    await page.goto(`${url}/#/keys?new=1`);
+    await name.fill("of-another-night");
+    await endSession(page);
+    await again.waitFor();
+    await logIn(page, OTHER);
+    expect(await name.inputValue()).toBe("");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("is left in all tabs at once, and entered", async () => {
+    const { page } = await openPage(browser, url);
+    await logIn(page, TOKEN);
+    const second = await page.context().newPage();
+    await second.goto(`${url}/#/keys`);
+    const place = second.getByRole("navigation", { name: "Screens" });
+    await place.waitFor();
+    await page.getByRole("button", { name: "Log out" }).press("Enter");
+    await second.getByLabel("Token").waitFor();
+    expect(await second.getByRole("heading").allTextContents()).toEqual(["Headgate"]);
+    await logIn(page, TOKEN);
+    await place.waitFor();
     await page.context().close();
   });
 

@@ -11,12 +11,13 @@ type BarsProps = {
   readonly textOf: (value: number) => string;
   /** What the part is. */
   readonly partName?: string;
+  readonly partTone?: "good" | "bad";
 };
 
 const HEIGHT = 100;
 const STEP = 10;
 
-export function Bars({ title, hint, bars, textOf, partName }: BarsProps) {
+export function Bars({ title, hint, bars, textOf, partName, partTone = "good" }: BarsProps) {
   const most = Math.max(...bars.map(({ whole }) => whole), 0) || 1;
   const toldOf = ({ name, whole, part }: Bar): string =>
     `${name}: ${textOf(whole)}${partName && part ? `, ${partName} ${textOf(part)}` : ""}`;
@@ -55,7 +56,7 @@ export function Bars({ title, hint, bars, textOf, partName }: BarsProps) {
             />
             {bar.part !== undefined && (
               <rect
-                class="part"
+                class={`part ${partTone}`}
                 x={at * STEP + 1}
                 y={HEIGHT - heightOf(bar.part)}
                 width={STEP - 2}
@@ -69,7 +70,7 @@ export function Bars({ title, hint, bars, textOf, partName }: BarsProps) {
         <span>{bars[0]?.name}</span>
         {partName && (
           <span>
-            <span class="swatch colour-1" aria-hidden="true" />
+            <span class={`swatch colour-${partTone === "bad" ? 5 : 1}`} aria-hidden="true" />
             {partName}
           </span>
         )}

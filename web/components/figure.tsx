@@ -20,9 +20,15 @@ const Figure = ({ label, hint, value, tone = "plain" }: FigureProps) => (
   </div>
 );
 
-/** Figures side by side. */
-export const Figures = ({ figures }: { figures: readonly FigureProps[] }) => (
-  <dl class="figures">
+/** Figures side by side. @param isWide Amounts of money are long. */
+export const Figures = ({
+  figures,
+  isWide = false,
+}: {
+  readonly figures: readonly FigureProps[];
+  readonly isWide?: boolean;
+}) => (
+  <dl class={`figures${isWide ? " wide" : ""}`}>
     {figures.map((figure) => (
       <Figure key={figure.label} {...figure} />
     ))}

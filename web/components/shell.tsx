@@ -74,7 +74,8 @@ function StaleNotice() {
   const { state, atMs } = useLive();
   const [now, setNow] = useState(platform.now());
   useEffect(() => platform.every(1_000, () => setNow(platform.now())), [platform]);
-  return state === "stale" && atMs !== undefined ? <Stale seconds={(now - atMs) / 1_000} /> : null;
+  if (state !== "stale") return null;
+  return <Stale seconds={atMs === undefined ? undefined : Math.abs(now - atMs) / 1_000} />;
 }
 
 const THEMES = [
@@ -108,12 +109,15 @@ function ThemeSelect() {
 }
 
 function LoggedIn() {
-  const { api, session, notify } = useApp();
+  const { api, session, notify, platform } = useApp();
   const operator = useStore(session)?.operator;
   if (!operator) return null;
   const logOut = (): void => {
     api.ask("POST", "session/end").then(
-      () => session.set({}),
+      () => {
+        session.set({});
+        platform.tellTabs("logged out");
+      },
       () => notify("The session could not be ended", "bad"),
     );
   };

@@ -37,10 +37,12 @@ export const Problem = ({ problem, onRetry }: { problem: ApiProblem; onRetry?: (
   </div>
 );
 
-/** What is shown was told so long ago. */
-export const Stale = ({ seconds }: { seconds: number }) => (
+/** What is shown was told so long ago. @param seconds undefined: nothing was told yet. */
+export const Stale = ({ seconds }: { seconds: number | undefined }) => (
   <div class="stale" role="status">
-    The gateway has told nothing for {secondsText(seconds)}. What is shown is what it told last.
+    {seconds === undefined
+      ? "The gateway opens no stream of events: it has just begun or ends, or too many pages are open, 50 of one token. It is asked again."
+      : `The gateway has told nothing for ${secondsText(seconds)}. What is shown is what it told last.`}
   </div>
 );
 

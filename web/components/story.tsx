@@ -1,6 +1,6 @@
 // How one call went: what its answer stands on, and which nodes were asked in which order.
 import type { CallAnswer } from "../../src/admin/schemas.ts";
-import { bytesText, msText, wholeText } from "../lib/format.ts";
+import { bytesText, countText, msText, NOTHING, wholeText } from "../lib/format.ts";
 import { Badge, Figures, type Tone } from "./figure.tsx";
 import { type Column, Table } from "./table.tsx";
 
@@ -40,7 +40,9 @@ const SOURCES: Readonly<Record<ToldCall["source"], string>> = {
   local: "the gateway",
   merged: "an equal call",
 };
-export const sourceText = ({ source }: Pick<ToldCall, "source">): string => SOURCES[source];
+/** Where nothing could be answered, it is from nowhere. */
+export const sourceText = ({ source, outcome }: Pick<ToldCall, "source" | "outcome">): string =>
+  outcome === "unavailable" || outcome === "failed" ? NOTHING : SOURCES[source];
 
 const PROOFS = { none: "none", partial: "in part", full: "whole" } as const;
 
@@ -55,12 +57,12 @@ export function Story({ call }: { call: ToldCall }) {
           {
             label: "Proof",
             hint: "How much of the block it is from was proven against its own hash.",
-            value: proof ? PROOFS[proof] : "–",
+            value: proof ? PROOFS[proof] : NOTHING,
           },
           {
             label: "Price",
             hint: "What the key was charged, in compute units.",
-            value: computeUnits === undefined ? "–" : `${wholeText(computeUnits)} units`,
+            value: computeUnits === undefined ? NOTHING : countText(computeUnits, "unit"),
           },
           { label: "Answer", hint: "How long the answer is.", value: bytesText(bytes) },
           ...(block

@@ -29,16 +29,26 @@ export type AskOptions = {
 
 export class Api {
   readonly #platform: Pick<Platform, "fetch">;
+  readonly #hasEnded: () => boolean;
   readonly #onLoggedOut: () => void;
 
-  /** @param parts.onLoggedOut Called when the gateway wants a token. */
-  constructor(parts: { platform: Pick<Platform, "fetch">; onLoggedOut: () => void }) {
+  /**
+   * @param parts.hasEnded Whether only a login makes sense: the gateway delays whoever asks on without a token.
+   * @param parts.onLoggedOut Called when the gateway wants a token.
+   */
+  constructor(parts: {
+    platform: Pick<Platform, "fetch">;
+    hasEnded: () => boolean;
+    onLoggedOut: () => void;
+  }) {
     this.#platform = parts.platform;
+    this.#hasEnded = parts.hasEnded;
     this.#onLoggedOut = parts.onLoggedOut;
   }
 
   /** @throws ApiProblem */
   async ask<Answer>(verb: Verb, path: string, options: AskOptions = {}): Promise<Answer> {
+    if (path !== "session" && this.#hasEnded()) throw new ApiProblem(401, "log in first");
     const response = await this.#send(verb, path, options);
     const isJson = /json/.test(response.headers.get("content-type") ?? "");
     const value: unknown = isJson ? await response.json().catch(() => undefined) : undefined;

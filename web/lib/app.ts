@@ -10,8 +10,12 @@ import { type Store, useStore } from "./store.ts";
 
 export type Notice = { readonly text: string; readonly tone: "good" | "bad" };
 
-/** `undefined`: it is not known yet. */
-export type Who = AdminSession | undefined;
+type Operator = NonNullable<AdminSession["operator"]>;
+/**
+ * `undefined`: it is not known yet. `ended`: whose session the gateway knows no more; who filled in something finds it there after
+ * logging in again.
+ */
+export type Who = { readonly operator?: Operator; readonly ended?: Operator } | undefined;
 
 export type App = {
   readonly platform: Platform;
@@ -34,12 +38,13 @@ export function useApp(): App {
 
 export const useLive = (): Live => useStore(useApp().live);
 
-type Role = NonNullable<AdminSession["operator"]>["role"];
+type Role = Operator["role"];
 const ROLES: readonly Role[] = ["read", "keys", "all"];
 
 /** Whether who is logged in may do what needs that role: what it may not is not offered. The gateway refuses it anyhow. */
 export function useMay(needed: Role): boolean {
-  const role = useStore(useApp().session)?.operator?.role;
+  const who = useStore(useApp().session);
+  const role = (who?.operator ?? who?.ended)?.role;
   return role !== undefined && ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
@@ -51,19 +56,28 @@ export type Resource<Value> = {
   readonly reload: () => void;
 };
 
+type Asked<Value> = Omit<Resource<Value>, "reload"> & { readonly path: string };
+
 /** What a route answers, as JSON. @param path Relative, such as `keys`; another path is asked anew. */
 export function useResource<Value>(path: string): Resource<Value> {
   const { api } = useApp();
   const [asked, ask] = useState(0);
-  const [state, show] = useState<Omit<Resource<Value>, "reload">>(LOADING);
+  const [state, show] = useState<Asked<Value>>({ ...LOADING, path });
   useEffect(() => {
     const ending = new AbortController();
     show((past) => ({ ...past, isLoading: true }));
     api.ask<Value>("GET", path, { signal: ending.signal }).then(
-      (value) => ending.signal.aborted || show({ value, problem: undefined, isLoading: false }),
+      (value) =>
+        ending.signal.aborted || show({ path, value, problem: undefined, isLoading: false }),
       (error: unknown) =>
         ending.signal.aborted ||
-        show((past) => ({ value: past.value, problem: problemOf(error), isLoading: false })),
+        show((past) => ({
+          path,
+          // What another path answered is not shown under this one's name.
+          value: past.path === path ? past.value : undefined,
+          problem: problemOf(error),
+          isLoading: false,
+        })),
     );
     return () => ending.abort();
   }, [api, path, asked]);

@@ -6,6 +6,10 @@ export const NOTHING = "–";
 export const wholeText = (value: number | undefined): string =>
   value === undefined ? NOTHING : Math.round(value).toLocaleString();
 
+/** 1 node, 2 nodes. */
+export const countText = (count: number, what: string): string =>
+  `${wholeText(count)} ${what}${count === 1 ? "" : "s"}`;
+
 /** Few digits: 0.42, 4.2, 42, 4,200. */
 export function figureText(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return NOTHING;

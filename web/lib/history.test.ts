@@ -28,6 +28,14 @@ it("takes what was before the page was opened, and of what it has already nothin
   const add = (second: number) => history.add(second, new Map([["calls", second]]));
   for (const before of [10, 20, 30]) add(before);
   for (let second = 31; second < 40; second += 1) add(second);
-  for (const before of [20, 30, 40, 50]) add(before);
+  for (const before of [20, 30, 40, 50]) history.recall(before, new Map([["calls", before]]));
   expect(history.read("calls", 50).seconds).toEqual([10, 20, 30, 33, 36, 39, 50]);
+});
+
+it("begins anew when the clock was set back", () => {
+  const history = new History();
+  const add = (second: number) => history.add(second, new Map([["calls", second]]));
+  for (const second of [10_000, 10_003]) add(second);
+  for (const second of [6_400, 6_403]) add(second);
+  expect(history.read("calls", 6_403).seconds).toEqual([6_400, 6_403]);
 });

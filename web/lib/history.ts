@@ -54,8 +54,17 @@ const GAP_SECONDS = 15;
 export class History {
   readonly #series = new Map<string, Series>();
 
-  /** Whoever is not named any more leaves: networks and nodes come and go with reloads. */
+  #newest = Number.NEGATIVE_INFINITY;
+
+  /** What is so now. When this machine's clock was set back, what is held is of a time that has not come. */
   add(second: number, values: ReadonlyMap<string, number | undefined>): void {
+    if (second < this.#newest) this.#series.clear();
+    this.#newest = second;
+    this.recall(second, values);
+  }
+
+  /** What was so then. Whoever is not named any more leaves: networks and nodes come and go with reloads. */
+  recall(second: number, values: ReadonlyMap<string, number | undefined>): void {
     for (const name of this.#series.keys()) if (!values.has(name)) this.#series.delete(name);
     for (const [name, value] of values) {
       const series = this.#series.get(name) ?? new Series();

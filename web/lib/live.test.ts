@@ -78,3 +78,17 @@ it("tells what was before, which is no status", () => {
   sources[0]?.say("history", JSON.stringify({ past: [{ ageSeconds: 20, networks: [] }] }));
   expect([history, stream.store.value.state]).toEqual([[20], "connecting"]);
 });
+
+it("is stale too when it was refused again and again", async () => {
+  const { stream, clock, sources } = opened();
+  for (let times = 0; times < 3; times += 1) {
+    expect(stream.store.value.state).toBe("connecting");
+    const last = sources.at(-1) as (typeof sources)[number];
+    last.readyState = 2;
+    last.say("error");
+    await clock.advance(10_000);
+  }
+  expect(stream.store.value).toEqual({ state: "stale" });
+  sources.at(-1)?.say("status");
+  expect(stream.store.value.state).toBe("live");
+});

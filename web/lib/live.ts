@@ -6,7 +6,7 @@ import { Store } from "./store.ts";
 
 export type Live = {
   readonly status?: LiveStatus;
-  /** When it came, by this machine's clock. */
+  /** When it came, by this machine's clock; left out: none came yet. */
   readonly atMs?: number;
   /** `stale`: nothing came for a while; what is shown is of the past. */
   readonly state: "connecting" | "live" | "stale";
@@ -29,6 +29,8 @@ export type LiveParts = {
 const STALE_AFTER_MS = 4_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
+/** Then who looks is told. */
+const MOST_REFUSALS = 3;
 const REFUSED = 2; // EventSource.CLOSED
 
 export class LiveStream {
@@ -37,6 +39,8 @@ export class LiveStream {
   #source: EventSourceLike | undefined;
   #callOff: () => void = () => undefined;
   #retryMs = FIRST_RETRY_MS;
+  /** In a row. */
+  #refusals = 0;
 
   constructor(parts: LiveParts) {
     this.#parts = parts;
@@ -66,6 +70,7 @@ export class LiveStream {
     const status = JSON.parse(data) as LiveStatus;
     const atMs = this.#parts.platform.now();
     this.#retryMs = FIRST_RETRY_MS;
+    this.#refusals = 0;
     this.#parts.onStatus(status, atMs);
     this.store.set({ status, atMs, state: "live" });
   }
@@ -75,14 +80,23 @@ export class LiveStream {
     if (source !== this.#source) return;
     const isRefused = source.readyState === REFUSED;
     this.close();
-    if (isRefused) this.#parts.onRefused();
+    if (isRefused) this.#refuse();
     this.#callOff = this.#parts.platform.after(this.#retryMs, () => this.open());
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
   }
 
+  #refuse(): void {
+    this.#refusals += 1;
+    if (this.#refusals >= MOST_REFUSALS && !this.store.value.status)
+      this.store.set({ state: "stale" });
+    this.#parts.onRefused();
+  }
+
   #judge(): void {
     const { atMs, ...live } = this.store.value;
-    const isOld = atMs !== undefined && this.#parts.platform.now() - atMs > STALE_AFTER_MS;
+    // This machine's clock may have been set back.
+    const agoMs = atMs === undefined ? 0 : Math.abs(this.#parts.platform.now() - atMs);
+    const isOld = atMs !== undefined && agoMs > STALE_AFTER_MS;
     if (isOld) this.store.set({ ...live, atMs, state: "stale" });
   }
 }

@@ -10,7 +10,14 @@ export type Platform = {
   readonly fetch: typeof globalThis.fetch;
   readonly recall: (name: string) => string | undefined;
   readonly remember: (name: string, value: string) => void;
+  /** Tells the other tabs that show this console. */
+  readonly tellTabs: (what: TabNews) => void;
+  readonly hearTabs: (hear: (what: TabNews) => void) => void;
 };
+
+type TabNews = "logged in" | "logged out";
+
+const tabs = new BroadcastChannel("headgate");
 
 export const browser: Platform = {
   now: () => Date.now(),
@@ -36,4 +43,6 @@ export const browser: Platform = {
       localStorage.setItem(`headgate.${name}`, value);
     } catch {}
   },
+  tellTabs: (what) => tabs.postMessage(what),
+  hearTabs: (hear) => tabs.addEventListener("message", ({ data }) => hear(data as TabNews)),
 };

@@ -105,6 +105,7 @@ function Told({ bill }: { bill: BillAnswer }) {
     <>
       <section class="card" aria-label="In all">
         <Figures
+          isWide
           figures={[
             {
               label: "Calls",

@@ -6,7 +6,7 @@ import { Screen } from "../components/screen.tsx";
 import { Empty, Loaded } from "../components/states.tsx";
 import { Outcome, Story, sourceText } from "../components/story.tsx";
 import { useApp, useLive, useResource } from "../lib/app.ts";
-import { msText, timeText } from "../lib/format.ts";
+import { countText, msText, timeText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
 import { callName, isShown, joined } from "./call-tail.ts";
 
@@ -58,7 +58,7 @@ export function Calls() {
                   <span key={title}>{title}</span>
                 ))}
                 <span class="end">Took</span>
-                <span class="end">From</span>
+                <span class="end">Asked</span>
               </p>
               <ul class="calls">
                 {wanted.map((call) => (
@@ -90,9 +90,7 @@ function CallItem({ call }: { call: CallAnswer }) {
           </span>
           <span class="end">{msText(ms)}</span>
           <span class="quiet end">
-            {asked.length === 0
-              ? `from ${sourceText(call)}`
-              : `${asked.length} ${asked.length === 1 ? "node" : "asked"}`}
+            {asked.length === 0 ? sourceText(call) : countText(asked.length, "node")}
           </span>
         </summary>
         {isOpen && (

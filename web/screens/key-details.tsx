@@ -235,6 +235,7 @@ function Used({ bill, hours }: { bill: BillAnswer; hours: UsageHoursAnswer | und
           <h2>What it did in the last 30 days</h2>
         </header>
         <Figures
+          isWide
           figures={[
             { label: "Calls", hint: "Answered and charged.", value: wholeText(total.calls) },
             {

@@ -1,20 +1,54 @@
 // Asks for a token of the admin API, once: a cookie that no script can read stands for it from then on.
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AdminSession } from "../../src/admin/schemas.ts";
 import { Field } from "../components/field.tsx";
 import { problemOf, useApp } from "../lib/app.ts";
 
-export function Login() {
-  const { api, session } = useApp();
+export const Login = () => (
+  <main class="login">
+    <LoginForm title="Headgate" />
+  </main>
+);
+
+/** Over the screen, which is hidden and stays as it was filled in. Nothing closes it but a login. */
+export function LoginAgain() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () =>
+      requestAnimationFrame(() => {
+        if (opener instanceof HTMLElement) opener.focus();
+      });
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class="login"
+      aria-label="Log in again"
+      onCancel={(event) => event.preventDefault()}
+      onClose={() => dialog.current?.showModal()}
+    >
+      <LoginForm
+        title="Log in again"
+        about="The session has ended. What you filled in is still there."
+      />
+    </dialog>
+  );
+}
+
+function LoginForm({ title, about }: { readonly title: string; readonly about?: string }) {
+  const { api, session, platform } = useApp();
   const [token, setToken] = useState("");
   const [mistake, setMistake] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const logIn = async (): Promise<void> => {
     setBusy(true);
     try {
-      session.set(
-        await api.ask<AdminSession>("POST", "session", { body: { token: token.trim() } }),
-      );
+      const body = { token: token.trim() };
+      const { operator } = await api.ask<AdminSession>("POST", "session", { body });
+      session.set(operator ? { operator } : {});
+      platform.tellTabs("logged in");
     } catch (error) {
       const { status, message } = problemOf(error);
       setMistake(status === 401 ? "This token is not known here." : message);
@@ -22,31 +56,30 @@ export function Login() {
     }
   };
   return (
-    <main class="login">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isBusy) void logIn();
-        }}
-      >
-        <h1>
-          <span class="mark" aria-hidden="true" />
-          Headgate
-        </h1>
-        <Field
-          label="Token"
-          type="password"
-          value={token}
-          onInput={setToken}
-          note="admin.token of the configuration, or one of admin.tokens"
-          mistake={mistake}
-          isRequired
-          autocomplete="current-password"
-        />
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? "Logging in …" : "Log in"}
-        </button>
-      </form>
-    </main>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBusy) void logIn();
+      }}
+    >
+      <h1>
+        <span class="mark" aria-hidden="true" />
+        {title}
+      </h1>
+      {about && <p>{about}</p>}
+      <Field
+        label="Token"
+        type="password"
+        value={token}
+        onInput={setToken}
+        note="admin.token of the configuration, or one of admin.tokens"
+        mistake={mistake}
+        isRequired
+        autocomplete="current-password"
+      />
+      <button type="submit" class="primary" aria-disabled={isBusy}>
+        {isBusy ? "Logging in …" : "Log in"}
+      </button>
+    </form>
   );
 }

@@ -10,7 +10,7 @@ import { Outcome, Story } from "../components/story.tsx";
 import { Text } from "../components/text.tsx";
 import type { ApiProblem } from "../lib/api.ts";
 import { problemOf, useApp, useLive, useMay, useResource } from "../lib/app.ts";
-import { bytesText, figureText } from "../lib/format.ts";
+import { bytesText, countText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
 import { costText } from "./bill-figures.ts";
 import { answerText, type Described, exampleDraft, methodsOf, paramsOf } from "./try-params.ts";
@@ -159,7 +159,7 @@ function CallForm(props: CallFormProps) {
         options={optionsOf(methods.map((each) => each.name))}
       />
       <p class="note">
-        {method.summary} {figureText(method["x-headgate-cost"])} compute units
+        {method.summary} {countText(method["x-headgate-cost"] ?? 0, "compute unit")}
         {method["x-headgate-kind"] === "write" && "; it changes the chain"}.
       </p>
       {method.params.map(({ name: param, schema, required }) => (

@@ -46,6 +46,7 @@ export function HourBars({ hours }: UsageHoursAnswer) {
         hint="Calls of each of the last 48 hours; the lower part is of those that were answered with an error."
         textOf={textOf}
         partName="errors"
+        partTone="bad"
         bars={barsBy(({ calls, errors }) => ({ whole: calls, part: errors }))}
       />
       <Bars

@@ -265,15 +265,17 @@ class LastPiece {
   #piece = 0;
   /** The head while it was read. */
   #head: object | undefined;
-  /** Its bytes, once it was asked for twice. */
+  /** Its bytes, once it was asked for twice, or the piece before it was. */
   #bytes: Buffer | undefined;
   #isAgain = false;
   readonly #room = Buffer.allocUnsafeSlow(LARGEST_HELD);
 
   get(hash: string, part: StoredPart, piece: number, head: object | undefined): Buffer | undefined {
-    const isSame = hash === this.#hash && piece === this.#piece && part === this.#part;
-    this.#isAgain = isSame && head === this.#head;
+    const isNear = hash === this.#hash && part === this.#part && head === this.#head;
+    this.#isAgain = isNear && piece === this.#piece;
     if (this.#isAgain) return this.#bytes;
+    // Whoever read one piece item by item goes on so with the next.
+    this.#isAgain = isNear && piece === this.#piece + 1 && this.#bytes !== undefined;
     this.#head = head;
     this.#hash = hash;
     this.#part = part;

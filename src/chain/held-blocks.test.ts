@@ -44,7 +44,7 @@ it("what is held of blocks is what the store has, over reorganisations and compr
     const path = mkdtempSync(join(tmpdir(), "headgate-held-"));
     const store = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 });
     const entries = new BlockEntries(store.tables);
-    const chain = new GeneratedChain({ seed, transactions: [0, 12], logs: [0, 20] });
+    const chain = new GeneratedChain({ seed, transactions: [0, 12], logs: [0, 90] });
     chain.extend(6);
     const blocksFrom = (first: number): GeneratedBlock[] =>
       Array.from({ length: chain.head.number - first + 1 }, (_, index) =>

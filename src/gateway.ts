@@ -42,11 +42,9 @@ export async function startGateway(
 ): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
-  const { stalls, incidents, common, filterCount, drains, ...own } = await openProcessParts(
-    config,
-    { processes: 1 },
-    parts,
-  );
+  const options = { processes: 1 };
+  const opened = await openProcessParts(config, options, parts);
+  const { stalls, incidents, common, drains, ...own } = opened;
   const { metrics, state } = common;
   const isShared = config.state !== undefined;
   let { drainMs, heartbeatMs } = config.timeouts;
@@ -59,7 +57,7 @@ export async function startGateway(
     },
   );
   const networks = new Networks(config, {
-    ...{ ...common, filterCount, drains, isShared },
+    ...{ ...common, drains, isShared },
     role: { kind: "whole", thread },
   });
   const serverSide = new ServerSide(

@@ -13,7 +13,6 @@ import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
 import { chainOf } from "./config/known-chains.ts";
 import type { Config } from "./config/schema.ts";
 import { FilterBook } from "./filters/filter-book.ts";
-import type { FilterCount } from "./filters/filter-record.ts";
 import { blockFormatters, epochFormatters } from "./filters/formatters.ts";
 import type { KeptFiltersOptions } from "./filters/kept-filters.ts";
 import { MempoolJournal } from "./filters/mempool-journal.ts";
@@ -45,7 +44,6 @@ export type NetworkParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly state: State;
-  readonly filterCount: FilterCount;
   readonly memory: MemoryBudget;
   readonly turns: Turns;
   readonly role: NetworkRole;
@@ -151,7 +149,7 @@ export class Network {
   ) {
     const { name, settings, data } = options;
     const { family, chainId, limits, methods, headAgeMs, staleAfterMs } = settings;
-    const { clock, memory, turns, metrics, state, filterCount: count } = parts;
+    const { clock, memory, turns, metrics, state } = parts;
     const log = parts.log.child({ network: name });
     this.facts = factsOf(name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
@@ -184,7 +182,7 @@ export class Network {
       { clock, log, metrics },
     );
     this.#freshness = freshness;
-    const filterParts = { state, formatters: formatters(chainId), count, clock, metrics, pool };
+    const filterParts = { state, formatters: formatters(chainId), clock, metrics, pool };
     if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
       const reader = new ChainReader(store, { pool, dialect, writer, clock, turns, freshness });

@@ -42,7 +42,7 @@ describe("a BASE32 address", () => {
   ])("$text is $hex, of $type", ({ text, id, hex: want, type }) => {
     const [prefix, body] = text.split(":");
     const verbose = `${prefix}:type.${type}:${body}`;
-    const address = { networkId: id, hex: want, short: text, verbose };
+    const address = { hex: want, short: text, verbose };
     expect(readAddress(text, id)).toEqual({ kind: "address", address });
     expect(readAddress(verbose.toUpperCase(), id)).toEqual({ kind: "address", address });
   });
@@ -52,7 +52,7 @@ describe("a BASE32 address", () => {
       fc.property(hex, network, (bytes, id) => {
         const short = conflux.encode(bytes, id);
         const verbose = conflux.encode(bytes, id, true);
-        const address = { networkId: id, hex: bytes, short, verbose: verbose.toLowerCase() };
+        const address = { hex: bytes, short, verbose: verbose.toLowerCase() };
         for (const form of [short, short.toUpperCase(), verbose, verbose.toLowerCase()]) {
           expect(looksLikeAddress(form)).toBe(true);
           expect(readAddress(form, id)).toEqual({ kind: "address", address });

@@ -2,7 +2,6 @@
 import { z } from "zod";
 
 type ConfluxAddress = {
-  readonly networkId: number;
   /** The 20 bytes as hex digits. */
   readonly hex: string;
   /** In lower case and without its type: the same text for the same address. */
@@ -16,7 +15,7 @@ type AddressReading =
   | { readonly kind: "address"; readonly address: ConfluxAddress }
   | { readonly kind: "invalid"; readonly why: string };
 
-export const WANTED_ADDRESS = "want a BASE32 address, such as cfx:…";
+const WANTED_ADDRESS = "want a BASE32 address, such as cfx:…";
 
 /** Without i, l, o and q. The library takes these for zeros, so one address could have several texts. */
 const BODY = /^[0-9a-hjkmnprs-z]{42}$/;
@@ -26,23 +25,22 @@ const CLAIM = /^(cfx|cfxtest|net[0-9]{1,10}):/i;
 /** Whether a text claims to be such an address, right or wrong. */
 export const looksLikeAddress = (text: string): boolean => CLAIM.test(text);
 
-const wantedParameter = "want a BASE32 address, such as cfx:aa…";
-
 /** A parameter. Whether the address is right, and of this network, is checked for all parameters of a call together. */
 export const confluxAddress = z
-  .string({ error: wantedParameter })
-  .refine(looksLikeAddress, { error: wantedParameter })
+  .string({ error: WANTED_ADDRESS })
+  .refine(looksLikeAddress, { error: WANTED_ADDRESS })
   .meta({ id: "ConfluxAddress", description: "A BASE32 address (CIP-37)." });
 
 /**
  * docs/decisions/0035: all letters in one case, of this network, with its real type if it names one, and with the right
  * checksum.
+ * @param networkId Left out: it may be of any network.
  */
-export function readAddress(text: string, networkId: number): AddressReading {
+export function readAddress(text: string, networkId?: number): AddressReading {
   if (!looksLikeAddress(text)) return invalid(WANTED_ADDRESS);
   if (/[a-z]/.test(text) && /[A-Z]/.test(text)) return invalid("mixed case");
   const [prefix = "", ...parts] = toLowerCase(text).split(":");
-  const wantedPrefix = prefixOf(networkId);
+  const wantedPrefix = networkId === undefined ? prefix : prefixOf(networkId);
   if (prefix !== wantedPrefix) return invalid(`wrong network: want ${wantedPrefix}, not ${prefix}`);
   const body = parts.pop() ?? "";
   if (!BODY.test(body) || !parts.every(isOptional)) return invalid(WANTED_ADDRESS);
@@ -54,7 +52,7 @@ export function readAddress(text: string, networkId: number): AddressReading {
   const wrongType = parts.find((part) => part.startsWith("type.") && part !== type);
   if (wrongType) return invalid(`wrong type: this is an address of ${type}`);
   const verbose = `${prefix}:${type}:${body}`;
-  return { kind: "address", address: { networkId, hex: decoded.hex, short, verbose } };
+  return { kind: "address", address: { hex: decoded.hex, short, verbose } };
 }
 
 /** What is wrong with the first wrong address among all texts in a JSON value that claim to be addresses. */

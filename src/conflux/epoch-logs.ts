@@ -3,17 +3,14 @@
 import { z } from "zod";
 import {
   ADDRESS,
+  conditionOf,
   fieldOfTopic,
-  hashTerm,
-  type LogField,
   type LogMatcher,
+  MAX_ALTERNATIVES,
   topicsOf,
 } from "../evm/log-filter.ts";
 import { data, hash, type Issue, quantity, whyNoQuantity } from "../evm/values.ts";
-import { confluxAddress, looksLikeAddress, readAddress, WANTED_ADDRESS } from "./address.ts";
-
-/** As for eth_getLogs: how many addresses, and how many alternatives in one topic position. */
-const MAX_ALTERNATIVES = 1000;
+import { confluxAddress, readAddress } from "./address.ts";
 
 const wantedEpoch =
   "want an epoch number, earliest, latest_checkpoint, latest_finalized, latest_confirmed or latest_state";
@@ -33,11 +30,6 @@ const epoch = z
   .regex(EPOCH, { error: whyNoEpoch })
   .meta({ id: "EpochNumberOrTag", description: "An epoch number (QUANTITY) or a tag with logs." });
 
-/** The network and the checksum of an address are checked where the network is known. */
-const contract = z
-  .string({ error: WANTED_ADDRESS })
-  .refine(looksLikeAddress, { error: WANTED_ADDRESS });
-
 /** A union reports only its own mistake, not that a list is too long. */
 const whyNoneOf =
   (plural: string, wanted: string) =>
@@ -47,7 +39,7 @@ const whyNoneOf =
       : wanted;
 
 const contracts = z
-  .union([contract, z.array(contract).max(MAX_ALTERNATIVES)], {
+  .union([confluxAddress, z.array(confluxAddress).max(MAX_ALTERNATIVES)], {
     error: whyNoneOf("addresses", "want a BASE32 address or an array of such addresses"),
   })
   .describe("One contract, or any of several.");
@@ -108,13 +100,11 @@ export function epochMatcher(
   networkId: number,
 ): LogMatcher | "nothing" {
   const conditions: LogMatcher["conditions"][number][] = [];
-  const addresses = typeof address === "string" ? [address] : (address ?? []);
-  if (addresses.length > 0) {
-    conditions.push(conditionOf(ADDRESS, formsOf(addresses, networkId)));
-  }
+  const addresses = [address ?? []].flat();
+  if (addresses.length > 0) conditions.push(conditionOf(ADDRESS, formsOf(addresses, networkId)));
   topics?.forEach((position, index) => {
     if (position === null) return;
-    const values = typeof position === "string" ? [position] : position;
+    const values = [position].flat().map((value) => value.toLowerCase());
     conditions.push(conditionOf(fieldOfTopic(index), values));
   });
   if (conditions.some(({ values }) => values.size === 0)) return "nothing";
@@ -130,12 +120,3 @@ const formsOf = (addresses: readonly string[], networkId: number): string[] =>
 /** Conflux: a log may have fewer topics than the filter has positions that take any. */
 const leastTopicsOf = (topics: NonNullable<Conditions["topics"]>): number =>
   topics.findLastIndex((position) => position !== null) + 1;
-
-const conditionOf = (
-  field: LogField,
-  values: readonly string[],
-): LogMatcher["conditions"][number] => ({
-  field,
-  terms: new Set(values.map((value) => hashTerm(value, field))),
-  values: new Set(values.map((value) => value.toLowerCase())),
-});

@@ -7,7 +7,7 @@ import { keccakBytes } from "./keccak.ts";
 import { address, hash } from "./values.ts";
 
 /** docs/decisions/0035: how many addresses, and how many alternatives in one topic position. */
-const MAX_ALTERNATIVES = 1000;
+export const MAX_ALTERNATIVES = 1000;
 const MAX_TOPICS = 4;
 
 const addresses = z
@@ -125,18 +125,20 @@ export type LogMatcher = {
 };
 
 export function matcherOf(filter: Conditions): LogMatcher {
-  const conditions: Condition[] = [];
-  const add = (field: LogField, values: readonly string[] | null): void => {
-    if (!values) return;
-    const terms = new Set(values.map((value) => hashTerm(value, field)));
-    conditions.push({ field, terms, values: new Set(values) });
-  };
-  add(ADDRESS, alternativesOf(filter.address));
-  filter.topics?.forEach((position, index) => {
-    add(fieldOfTopic(index), alternativesOf(position));
+  const { address: contracts, topics = [] } = filter;
+  const conditions = [contracts, ...(topics ?? [])].flatMap((wanted, field) => {
+    const values = alternativesOf(wanted);
+    return values ? [conditionOf(field as LogField, values)] : [];
   });
-  return { conditions, leastTopics: filter.topics?.length ?? 0 };
+  return { conditions, leastTopics: topics?.length ?? 0 };
 }
+
+/** @param values In lower case. */
+export const conditionOf = (field: LogField, values: readonly string[]): Condition => ({
+  field,
+  terms: new Set(values.map((value) => hashTerm(value, field))),
+  values: new Set(values),
+});
 
 /**
  * 32 bits of a value in its field, by which logs are indexed. Two values may have the same term, so whoever finds a log

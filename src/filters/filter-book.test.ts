@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { FilterBook } from "./filter-book.ts";
-import { FilterCount } from "./filter-record.ts";
 import { blockFormatters } from "./formatters.ts";
 import { MempoolJournal } from "./mempool-journal.ts";
 
@@ -50,7 +49,6 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
       },
       journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       formatters: blockFormatters,
-      count: new FilterCount({ state }),
       clock,
       metrics: {
         filtersCounted: (_, kinds) => {

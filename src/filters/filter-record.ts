@@ -85,10 +85,9 @@ export function weightOf(asked: FilterQuestion): number {
   return Math.max(1, Math.ceil(alternatives / ALTERNATIVES_OF_ONE));
 }
 
-/** A filter as it is kept. */
+/** A filter as it is kept. A very large one counts as several. */
 type CountedFilter = {
-  /** Left out: polled. */
-  readonly manner?: FilterManner;
+  readonly manner: FilterManner;
   readonly key: string;
   readonly text: string;
   /** The name of the key that made it. */
@@ -96,48 +95,44 @@ type CountedFilter = {
   readonly weight: number;
 };
 
-/** Changes a filter and the count of its key in one step. A very large filter counts as several. */
-export class FilterCount {
-  readonly #state: Pick<State, "get" | "update">;
+/** Whether there is room for so much more. */
+export const hasRoom = async (
+  counted: Omit<CountedFilter, "key" | "text">,
+  most: number,
+  state: Pick<State, "get">,
+): Promise<boolean> => numberIn(await state.get(countKey(counted))) + counted.weight <= most;
 
-  constructor(parts: { readonly state: Pick<State, "get" | "update"> }) {
-    this.#state = parts.state;
-  }
+/** Adds a filter and counts it for its key, in one step. @returns false when the holder has too many. */
+export async function addCounted(
+  counted: CountedFilter,
+  most: number,
+  state: Pick<State, "update">,
+): Promise<boolean> {
+  const { key, text, weight } = counted;
+  const { isChanged } = await state.update([countKey(counted), key], ([before]) => {
+    const count = numberIn(before) + weight;
+    return count > most ? undefined : [String(count), text];
+  });
+  return isChanged;
+}
 
-  /** Whether there is room for so much more. */
-  async hasRoom(counted: Omit<CountedFilter, "key" | "text">, most: number): Promise<boolean> {
-    return numberIn(await this.#state.get(countKey(counted))) + counted.weight <= most;
-  }
-
-  /** @returns false when the holder has too many. */
-  async add(counted: CountedFilter, most: number): Promise<boolean> {
-    const { key, text, weight } = counted;
-    const { isChanged } = await this.#state.update([countKey(counted), key], ([before]) => {
-      const count = numberIn(before) + weight;
-      return count > most ? undefined : [String(count), text];
-    });
-    return isChanged;
-  }
-
-  /** @returns false, having changed nothing, when the filter has changed meanwhile. */
-  async remove(counted: CountedFilter): Promise<boolean> {
-    const { key, text, weight } = counted;
-    const { isChanged } = await this.#state.update([countKey(counted), key], ([before, there]) => {
-      const count = numberIn(before) - weight;
-      return there === text ? [count > 0 ? String(count) : undefined, undefined] : undefined;
-    });
-    return isChanged;
-  }
+/** @returns false, having changed nothing, when the filter has changed meanwhile. */
+export async function removeCounted(
+  { key, text }: Pick<CountedFilter, "key" | "text">,
+  state: Pick<State, "update">,
+): Promise<boolean> {
+  const record = decodeFilter(text);
+  const ofKey = countKey({ holder: record.holder, manner: mannerOf(record) });
+  const { isChanged } = await state.update([ofKey, key], ([before, there]) => {
+    const count = numberIn(before) - weightOf(record);
+    return there === text ? [count > 0 ? String(count) : undefined, undefined] : undefined;
+  });
+  return isChanged;
 }
 
 // Names of networks have no underscores, so no network is called so.
 const countKey = ({ holder, manner }: Pick<CountedFilter, "holder" | "manner">): string =>
   `filter ${manner === "pushed" ? "_pushed" : "_count"} ${holder}`;
-
-/** What is needed of a kept filter to count it. */
-export const countedOf = (key: string, text: string, record: FilterRecord): CountedFilter => ({
-  ...{ key, text, holder: record.holder, weight: weightOf(record), manner: mannerOf(record) },
-});
 
 const numberIn = (text: string | undefined): number => Number(text ?? 0);
 

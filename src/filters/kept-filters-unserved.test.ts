@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
-import { encodeFilter, FilterCount } from "./filter-record.ts";
+import { addCounted, encodeFilter, hasRoom } from "./filter-record.ts";
 import { newId, UnservedFilters } from "./kept-filters.ts";
 
 const MINUTE_MS = 60_000;
@@ -14,7 +14,6 @@ const told = { number: 1, hash: `0x${"a".repeat(64)}` };
 let path: string;
 let state: LmdbState;
 let clock: FakeClock;
-let count: FilterCount;
 let unserved: UnservedFilters;
 let isAway: boolean;
 
@@ -22,14 +21,14 @@ beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-unserved-"));
   state = new LmdbState({ path });
   clock = new FakeClock();
-  count = new FilterCount({ state });
   isAway = false;
   const list: LmdbState["list"] = async (prefix) => {
     if (isAway) throw errors.stateUnavailable();
     return state.list(prefix);
   };
+  const update: LmdbState["update"] = (...change) => state.update(...change);
   const isServed = (network: string): boolean => network === "main";
-  unserved = new UnservedFilters({ state: { list }, count, clock, isServed });
+  unserved = new UnservedFilters({ state: { list, update }, clock, isServed });
   unserved.start();
 });
 afterEach(async () => {
@@ -41,7 +40,7 @@ afterEach(async () => {
 const add = (network: string, id: string, usedAtMs = clock.wallTime()): Promise<boolean> => {
   const record = { kind: "blocks", holder: "web", usedAtMs, told, unsure: [] } as const;
   const filter = { key: `filter ${network} ${id}`, text: encodeFilter(record) };
-  return count.add({ ...filter, holder: "web", weight: 1 }, 10);
+  return addCounted({ ...filter, holder: "web", weight: 1, manner: "polled" }, 10, state);
 };
 const pass = async (minutes: number): Promise<void> => {
   await clock.advance(minutes * MINUTE_MS);
@@ -65,8 +64,9 @@ it("ends the filters of networks that are gone, once nobody polled them, and the
   expect(await state.get("filter _count web")).toBe("2");
   await pass(10);
   await leaves("_count web", "main 0x1");
-  expect(await count.hasRoom({ holder: "web", weight: 9 }, 10)).toBe(true);
-  expect(await count.hasRoom({ holder: "web", weight: 10 }, 10)).toBe(false);
+  const web = { holder: "web", manner: "polled" } as const;
+  expect(await hasRoom({ ...web, weight: 9 }, 10, state)).toBe(true);
+  expect(await hasRoom({ ...web, weight: 10 }, 10, state)).toBe(false);
 });
 
 it("leaves them for a while after the state was away: another gateway may serve them", async () => {

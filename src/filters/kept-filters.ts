@@ -7,17 +7,18 @@ import { repeat } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import {
+  addCounted,
   type Cursor,
-  countedOf,
   decodeFilter,
   encodeFilter,
-  type FilterCount,
   type FilterManner,
   type FilterQuestion,
   type FilterRecord,
   filterKinds,
+  hasRoom,
   Lifetime,
   mannerOf,
+  removeCounted,
   weightOf,
 } from "./filter-record.ts";
 import { OpenFilter, WRITTEN_LATE_MS } from "./open-filter.ts";
@@ -38,7 +39,6 @@ export type KeptFilter = { readonly id: string; readonly key: string; readonly t
 
 export type KeptFiltersParts = {
   readonly state: State;
-  readonly count: FilterCount;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "filtersCounted">;
 };
@@ -107,7 +107,7 @@ export class KeptFilters {
     { holder, by }: { readonly holder: string; readonly by?: string | undefined },
     begin: () => Promise<Cursor>,
   ): Promise<KeptFilter> {
-    const { count, clock } = this.#parts;
+    const { state, clock } = this.#parts;
     const manner: FilterManner = by === undefined ? "polled" : "pushed";
     const perKey = this.#options.perKey[manner];
     const counting = { holder, manner, weight: weightOf(asked) };
@@ -123,7 +123,7 @@ export class KeptFilters {
     const id = newId();
     const counted = { ...counting, key: this.#prefix + id, text };
     // Others may be made at the same time: there was room at first, and may be none now.
-    if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey, manner);
+    if (!(await addCounted(counted, perKey, state))) throw errors.tooManyFilters(perKey, manner);
     this.#count(asked, 1);
     return { id, key: counted.key, text };
   }
@@ -203,21 +203,20 @@ export class KeptFilters {
 
   /** @returns false when the filter has changed: another process polled it, or ended it. */
   async #remove(key: string, text: string): Promise<boolean> {
-    const record = decodeFilter(text);
-    if (!(await this.#parts.count.remove(countedOf(key, text, record)))) return false;
+    if (!(await removeCounted({ key, text }, this.#parts.state))) return false;
     this.#open.delete(key.slice(this.#prefix.length));
-    this.#count(record, -1);
+    this.#count(decodeFilter(text), -1);
     return true;
   }
 
   /** @returns Whether there is room, perhaps after filters that nobody polls were ended. */
-  async #makeRoom(counting: Parameters<FilterCount["hasRoom"]>[0]): Promise<boolean> {
-    const { count, clock } = this.#parts;
-    const perKey = this.#options.perKey[counting.manner ?? "polled"];
-    if (await count.hasRoom(counting, perKey)) return true;
+  async #makeRoom(counting: Parameters<typeof hasRoom>[0]): Promise<boolean> {
+    const { state, clock } = this.#parts;
+    const perKey = this.#options.perKey[counting.manner];
+    if (await hasRoom(counting, perKey, state)) return true;
     if (clock.now() - this.#sweptAtMs <= SWEPT_AGAIN_AFTER_MS) return false;
     await this.#sweep();
-    return count.hasRoom(counting, perKey);
+    return hasRoom(counting, perKey, state);
   }
 
   /** Ends the filters that nobody polls any more. */
@@ -269,8 +268,7 @@ export function newId(): string {
 }
 
 type UnservedFiltersParts = {
-  readonly state: Pick<State, "list">;
-  readonly count: Pick<FilterCount, "remove">;
+  readonly state: Pick<State, "list" | "update">;
   readonly clock: Clock;
   readonly isServed: (network: string) => boolean;
 };
@@ -310,7 +308,7 @@ export class UnservedFilters {
   }
 
   async #end(): Promise<void> {
-    const { state, count, clock, isServed } = this.#parts;
+    const { state, clock, isServed } = this.#parts;
     const entries = await this.#lifetime.noting(state.list("filter "));
     for (const [index, { key, text }] of entries.entries()) {
       if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();
@@ -319,7 +317,7 @@ export class UnservedFilters {
       if (network.startsWith("_") || isServed(network)) continue;
       const record = decodeFilter(text);
       if (!this.#lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;
-      await count.remove(countedOf(key, text, record));
+      await removeCounted({ key, text }, state);
     }
   }
 }

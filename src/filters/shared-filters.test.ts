@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
-import { encodeFilter, FilterCount } from "./filter-record.ts";
+import { addCounted, encodeFilter, removeCounted } from "./filter-record.ts";
 import { type JournalParts, MempoolJournal } from "./mempool-journal.ts";
 import { MempoolReader } from "./mempool-reader.ts";
 import { type Look, OpenFilter } from "./open-filter.ts";
@@ -204,19 +204,22 @@ describe("a filter that two processes poll", () => {
 
 describe("the filters of one key", () => {
   it("are counted over all processes, however many are made at once", async () => {
-    const counts = [new FilterCount({ state }), new FilterCount({ state })];
+    const text = encodeFilter({
+      ...{ kind: "blocks", holder: "a", usedAtMs: 0, told: { number: 0, hash: "0x" }, unsure: [] },
+    });
     const filter = (number: number) => ({
-      ...{ key: `filter main 0x${number}`, text: "t", holder: "a", weight: 1 },
+      ...{ key: `filter main 0x${number}`, text, holder: "a", weight: 1 },
+      manner: "polled" as const,
     });
     const made = await Promise.all(
-      Array.from({ length: 40 }, (_, number) => counts[number % 2]?.add(filter(number), 25)),
+      Array.from({ length: 40 }, (_, number) => addCounted(filter(number), 25, state)),
     );
     expect(made.filter(Boolean)).toHaveLength(25);
     expect(await state.list("filter main ")).toHaveLength(25);
     const one = made.indexOf(true);
-    expect(await counts[0]?.remove(filter(one))).toBe(true);
-    expect(await counts[1]?.remove(filter(one))).toBe(false);
-    expect(await counts[0]?.add(filter(100), 25)).toBe(true);
-    expect(await counts[1]?.add(filter(101), 25)).toBe(false);
+    expect(await removeCounted(filter(one), state)).toBe(true);
+    expect(await removeCounted(filter(one), state)).toBe(false);
+    expect(await addCounted(filter(100), 25, state)).toBe(true);
+    expect(await addCounted(filter(101), 25, state)).toBe(false);
   });
 });

@@ -9,7 +9,6 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { FilterBook } from "./filter-book.ts";
-import { FilterCount } from "./filter-record.ts";
 import { blockFormatters } from "./formatters.ts";
 import { MempoolJournal } from "./mempool-journal.ts";
 
@@ -97,7 +96,7 @@ const bookOf = (branches: Branches): FilterBook => {
   const book = new FilterBook(
     { network: "main", perKey: { polled: 3, pushed: 3 }, most: 100, isShared: true, sweeps: false },
     {
-      ...{ state, chain, clock, formatters: blockFormatters, count: new FilterCount({ state }) },
+      ...{ state, chain, clock, formatters: blockFormatters },
       journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       metrics: { filtersCounted: () => undefined },
     },

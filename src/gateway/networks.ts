@@ -40,12 +40,11 @@ export class Networks {
     this.#nameOfHost = resolverOf(plan);
     this.#waitFor(plan.unidentified);
     this.#leaving = new LeavingNetworks(parts);
-    const { role, filterCount: count } = parts;
     const isServed = (name: string): boolean => this.#byName.has(name);
     parts.drains.onChange(() => {
       for (const [name, { pool }] of this.#byName) pool.drain(parts.drains.of(name));
     });
-    if (role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
+    if (parts.role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, isServed });
   }
 
   /** By name. A reload changes all of it in one step. */

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import { writerIn } from "../disk/environment-folder.ts";
-import { FilterCount } from "../filters/filter-record.ts";
 import type { Clock } from "../lib/clock.ts";
 import { defaultBudget, MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
@@ -45,7 +44,6 @@ export async function openProcessParts(
     incidents,
     /** The parts that most other parts are made with. */
     common: { metrics, state, memory, turns: new Turns({ clock }), clock, log },
-    filterCount: new FilterCount({ state }),
     drains: new Drains({ state, clock, log }),
     reconfigure: (next: Config): void => {
       reconfigure(next);

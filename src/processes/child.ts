@@ -217,10 +217,10 @@ async function openNetworks(
   role: NetworkRole,
   parts: WorkerParts,
 ) {
-  const { filterCount, ...opened } = await openProcessParts(config, { processes }, parts);
+  const opened = await openProcessParts(config, { processes }, parts);
   opened.common.state.show(held);
   await opened.drains.start();
-  const shared = { ...opened.common, filterCount, drains: opened.drains, isShared: true };
+  const shared = { ...opened.common, drains: opened.drains, isShared: true };
   return { ...opened, networks: new Networks(config, { ...shared, role }) };
 }
 

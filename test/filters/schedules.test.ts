@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
-import { FilterCount } from "../../src/filters/filter-record.ts";
 import { blockFormatters } from "../../src/filters/formatters.ts";
 import { MempoolJournal } from "../../src/filters/mempool-journal.ts";
 import type { Delivery } from "../../src/filters/open-filter.ts";
@@ -77,7 +76,6 @@ class World {
         chain: chain.views,
         journal: new MempoolJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
         formatters: blockFormatters,
-        count: new FilterCount({ state: this.#state }),
         metrics: new Metrics(),
       },
     );

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
-import { FilterCount, type FilterQuestion } from "../../src/filters/filter-record.ts";
+import type { FilterQuestion } from "../../src/filters/filter-record.ts";
 import { blockFormatters } from "../../src/filters/formatters.ts";
 import { MempoolJournal } from "../../src/filters/mempool-journal.ts";
 import type { PushChannel } from "../../src/filters/subscription.ts";
@@ -106,7 +106,6 @@ class Process {
         chain: chain.views,
         journal: new MempoolJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
         formatters: blockFormatters,
-        count: new FilterCount({ state }),
         metrics: new Metrics(),
       },
     );

@@ -6,6 +6,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
 import type { ConfiguredKey, KeySettings } from "../../config/key-settings.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { repeat } from "../../lib/waiting.ts";
 import type { Entry, State } from "../../state/state.ts";
 import type { LimitSettings, Meter } from "../limits/meter.ts";
 import { Scope } from "../scope/scope.ts";
@@ -29,7 +30,7 @@ export type KeyRingParts = {
   readonly meters: { of(name: string, settings: LimitSettings): Meter };
   readonly usages: { of(name: string): KeyUsage };
   readonly state: Pick<State, "get" | "update" | "list">;
-  readonly clock: Pick<Clock, "now" | "after">;
+  readonly clock: Pick<Clock, "now" | "sleep">;
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
@@ -68,8 +69,7 @@ export class KeyRing {
   #reading: Promise<void> | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
-  #isClosed = false;
-  #stopTimer: () => void = () => undefined;
+  readonly #closing = new AbortController();
   readonly #secret: string | undefined;
   readonly #parts: KeyRingParts;
 
@@ -86,12 +86,12 @@ export class KeyRing {
   /** Reads the made keys, and goes on reading their changes. Never fails. */
   async start(): Promise<void> {
     await this.#read();
-    this.#readLater();
+    const { clock } = this.#parts;
+    void repeat(REFRESH_MS, () => this.#read(), { clock, signal: this.#closing.signal });
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#stopTimer();
+    this.#closing.abort();
     await this.#reading;
   }
 
@@ -165,16 +165,9 @@ export class KeyRing {
     return { name, scope, meter: meters.of(name, settings), usage: usages.of(name) };
   }
 
-  #readLater(): void {
-    if (this.#isClosed) return;
-    this.#stopTimer = this.#parts.clock.after(REFRESH_MS, () => {
-      void this.#read().then(() => this.#readLater());
-    });
-  }
-
   /** Never fails: while the state is away, the known keys go on working. */
   #read(): Promise<void> {
-    if (this.#isClosed) return Promise.resolve();
+    if (this.#closing.signal.aborted) return Promise.resolve();
     this.#reading ??= this.#readOnce().then(
       () => this.#ended(true),
       (error: Error) => this.#ended(false, error),

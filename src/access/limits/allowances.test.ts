@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { OwnRate } from "./allowances.ts";
+import { Allowance } from "./allowances.ts";
 
 const start = (size: number, perSecond: number) => {
-  const bucket = new OwnRate({ size, perSecond }, { clock: new FakeClock() });
+  const options = { name: "k", isAlone: true, kind: "rate", bounds: { size, perSecond } } as const;
+  const state = { take: () => Promise.reject(new Error("nobody asks the state")) };
+  const bucket = new Allowance(options, { clock: new FakeClock(), members: () => 1, state });
   const take = (units: number, nowMs: number): boolean => {
     const isEnough = !bucket.lacks(units, nowMs);
     if (isEnough) bucket.take(units, nowMs);

@@ -6,25 +6,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { type Bounds, TokenBucket } from "../../lib/token-bucket.ts";
 import { Reservation, type ReservationParts } from "./reservation.ts";
 
-export type Allowance = {
-  /** Whether there is not enough for the call, so that it has to wait or is refused. */
-  lacks(computeUnits: number, nowMs: number): boolean;
-  /** To be called only when it does not lack the units. */
-  take(computeUnits: number, nowMs: number): void;
-  /** For a call that lacks units: "coming" when a reservation is being made that may bring enough. */
-  find(computeUnits: number, nowMs: number): Found;
-  /** What a response with status 429 tells. */
-  shortage(computeUnits: number, nowMs: number): RateLimit;
-  /** Resolves when the reservation that is being made has ended, or takes too long. */
-  readonly coming: Promise<void>;
-  /** To be called once a second: gives back what nobody uses, and looks whether the state is there again. */
-  tend(nowMs: number): void;
-  /** Gives everything back. Never rejects. */
-  close(): Promise<void>;
-  readonly state: AllowanceState;
-};
-
-type Found = "enough" | "coming" | "none";
+type Found = ReturnType<Reservation["find"]>;
 
 type AllowanceState = {
   readonly limit: number;
@@ -33,49 +15,24 @@ type AllowanceState = {
   readonly endsAtMs?: number;
 };
 
+/** What a process may spend of a limit: a reservation, or all of a limit that nobody shares. */
+type Held = Omit<Pick<Reservation, keyof Reservation>, "lacks"> & {
+  lacks(units: number, nowMs: number): boolean;
+};
+
 /** A rate that one process has for itself. */
-export class OwnRate implements Allowance {
-  readonly #bucket: TokenBucket;
-  readonly #clock: Pick<Clock, "now">;
-  readonly coming = Promise.resolve();
-
-  constructor(bounds: Bounds, parts: { clock: Pick<Clock, "now"> }) {
-    this.#bucket = new TokenBucket(bounds, parts.clock.now());
-    this.#clock = parts.clock;
-  }
-
-  resize(bounds: Bounds): void {
-    this.#bucket.resize(bounds, this.#clock.now());
-  }
-
-  lacks(units: number, nowMs: number): boolean {
-    return !this.#bucket.has(units, nowMs);
-  }
-
-  take(units: number, nowMs: number): void {
-    this.#bucket.take(units, nowMs);
-  }
-
-  find(): Found {
-    return "none";
-  }
-
-  shortage(units: number, nowMs: number): RateLimit {
-    return rateShort(this.#bucket.bounds, units, this.#bucket.left(nowMs));
-  }
-
-  tend(): void {
-    // Does nothing, since nothing is reserved.
-  }
-
-  close(): Promise<void> {
-    return this.coming;
-  }
-
-  get state(): AllowanceState {
-    const left = this.#bucket.left(this.#clock.now());
-    return { limit: this.#bucket.bounds.perSecond, remaining: Math.floor(left) };
-  }
+function ownRate(bounds: Bounds, { clock }: { readonly clock: Pick<Clock, "now"> }): Held {
+  const bucket = new TokenBucket(bounds, clock.now());
+  return {
+    coming: Promise.resolve(),
+    resize: (next) => bucket.resize(next, clock.now()),
+    left: (nowMs) => bucket.left(nowMs),
+    lacks: (units, nowMs) => !bucket.has(units, nowMs),
+    take: (units, nowMs) => void bucket.take(units, nowMs),
+    find: () => "none",
+    tend: () => undefined,
+    close: async () => undefined,
+  };
 }
 
 const rateShort = ({ size, perSecond }: Bounds, units: number, left: number): RateLimit => ({
@@ -88,78 +45,89 @@ const rateShort = ({ size, perSecond }: Bounds, units: number, left: number): Ra
 /** What is held goes back after this time without a call: near the end of a quota others need it. */
 const IDLE_MS = { rate: 2000, day: 5000, month: 5000 };
 
-type SharedLimitOptions = {
+type AllowanceOptions = {
   readonly name: string;
+  /** No other process shares the rate, so that it needs no state. */
+  readonly isAlone: boolean;
   readonly kind: "rate" | PeriodKind;
   readonly bounds: Bounds;
 };
 
-/** A limit that several processes share: a rate, or a quota, which begins anew with each UTC day or month. */
-export class SharedLimit implements Allowance {
+/** One limit of a key: a rate, or a quota, which begins anew with each UTC day or month. */
+export class Allowance {
   #bounds: Bounds;
   /** For a quota. */
   #period: CalendarPeriod | undefined;
   /** By the clock that never goes backwards, so that calls need not ask for the wall time. */
   #endsAtMs = Number.POSITIVE_INFINITY;
-  #reservation: Reservation;
-  readonly #options: SharedLimitOptions;
+  #held: Held;
+  readonly #options: AllowanceOptions;
   readonly #parts: ReservationParts;
 
-  constructor(options: SharedLimitOptions, parts: ReservationParts) {
+  constructor(options: AllowanceOptions, parts: ReservationParts) {
     this.#options = options;
     this.#parts = parts;
     this.#bounds = options.bounds;
     this.#lookAtTheTime();
-    this.#reservation = this.#newReservation();
+    this.#held = this.#begin();
   }
 
   resize(bounds: Bounds): void {
     this.#bounds = bounds;
-    this.#reservation.resize(bounds);
+    this.#held.resize(bounds);
   }
 
+  /** Whether there is not enough for the call, so that it has to wait or is refused. */
   lacks(units: number, nowMs: number): boolean {
-    return nowMs >= this.#endsAtMs || this.#reservation.lacks(this.#priceOf(units));
+    return nowMs >= this.#endsAtMs || this.#held.lacks(this.#priceOf(units), nowMs);
   }
 
+  /** To be called only when it does not lack the units. */
   take(units: number, nowMs: number): void {
-    this.#reservation.take(this.#priceOf(units), nowMs);
+    this.#held.take(this.#priceOf(units), nowMs);
   }
 
+  /** For a call that lacks units: "coming" when a reservation is being made that may bring enough. */
   find(units: number, nowMs: number): Found {
     if (nowMs >= this.#endsAtMs) {
       this.#beginAnew();
       if (!this.lacks(units, nowMs)) return "enough";
     }
-    return this.#reservation.find(this.#priceOf(units), nowMs);
+    return this.#held.find(this.#priceOf(units), nowMs);
   }
 
+  /** What a response with status 429 tells. */
   shortage(units: number, nowMs: number): RateLimit {
     const { kind } = this.#options;
-    const left = this.#reservation.left(nowMs);
+    const left = this.#held.left(nowMs);
     if (kind === "rate") return rateShort(this.#bounds, units, left);
     const retryAfter = Math.max(1, Math.ceil((this.#endsAtMs - nowMs) / 1000));
     const { size: limit } = this.#bounds;
     return { limit, remaining: Math.max(0, Math.floor(left)), retryAfter, rule: kind };
   }
 
+  /** Resolves when the reservation that is being made has ended, or takes too long. */
   get coming(): Promise<void> {
-    return this.#reservation.coming;
+    return this.#held.coming;
   }
 
-  /** Looks at the wall time again: it may have been set meanwhile. */
+  /**
+   * To be called once a second: gives back what nobody uses, and looks whether the state is there again. It also looks
+   * at the wall time again, which may have been set meanwhile.
+   */
   tend(nowMs: number): void {
     this.#beginAnew();
-    this.#reservation.tend(nowMs, IDLE_MS[this.#options.kind]);
+    this.#held.tend(nowMs, IDLE_MS[this.#options.kind]);
   }
 
+  /** Gives everything back. Never rejects. */
   close(): Promise<void> {
-    return this.#reservation.close();
+    return this.#held.close();
   }
 
   get state(): AllowanceState {
     const { size, perSecond } = this.#bounds;
-    const left = this.#reservation.left(this.#parts.clock.now());
+    const left = this.#held.left(this.#parts.clock.now());
     const endsAtMs = this.#period?.endsAtMs;
     return {
       limit: perSecond || size,
@@ -179,8 +147,8 @@ export class SharedLimit implements Allowance {
     const before = this.#period?.label;
     this.#lookAtTheTime();
     if (this.#period?.label === before) return;
-    void this.#reservation.close(); // never rejects
-    this.#reservation = this.#newReservation();
+    void this.#held.close(); // never rejects
+    this.#held = this.#begin();
   }
 
   #lookAtTheTime(): void {
@@ -192,8 +160,10 @@ export class SharedLimit implements Allowance {
     this.#endsAtMs = clock.now() + (this.#period.endsAtMs - wallMs);
   }
 
-  #newReservation(): Reservation {
-    const key = `limits ${this.#options.name} ${this.#period?.label ?? "rate"}`;
+  #begin(): Held {
+    const { name, kind, isAlone } = this.#options;
+    if (kind === "rate" && isAlone) return ownRate(this.#bounds, this.#parts);
+    const key = `limits ${name} ${this.#period?.label ?? "rate"}`;
     return new Reservation({ key, bounds: this.#bounds }, this.#parts);
   }
 }

@@ -5,9 +5,10 @@ import { isLongOver, type PeriodKind } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
 import { BestMatch } from "../../lib/pattern.ts";
+import type { Bounds } from "../../lib/token-bucket.ts";
 import { Rounds } from "../../lib/waiting.ts";
 import type { State } from "../../state/state.ts";
-import { type Allowance, OwnRate, SharedLimit } from "./allowances.ts";
+import { Allowance } from "./allowances.ts";
 import { Members } from "./members.ts";
 import type { ReservationParts } from "./reservation.ts";
 
@@ -57,9 +58,9 @@ const TIMEOUT_MS = 1000;
 export class Meter {
   #settings: LimitSettings;
   #running = 0;
-  #rate: SharedLimit | OwnRate | undefined;
-  #day: SharedLimit | undefined;
-  #month: SharedLimit | undefined;
+  #rate: Allowance | undefined;
+  #day: Allowance | undefined;
+  #month: Allowance | undefined;
   /** The limits that the key has, the longest period first: of several shortages that one is told. */
   #all: readonly Allowance[] = [];
   /** Counts what waits in memory for the key's calls. */
@@ -80,7 +81,8 @@ export class Meter {
     const { rate, computeUnits } = settings;
     this.#settings = settings;
     this.memory.weight = this.weight;
-    this.#rate = rate && this.#rateOf(rate);
+    const { burstComputeUnits: size = 0, computeUnitsPerSecond: perSecond = 0 } = rate ?? {};
+    this.#rate = rate && this.#limitOf("rate", { size, perSecond }, this.#rate);
     this.#day = this.#quotaOf("day", computeUnits.perDay, this.#day);
     this.#month = this.#quotaOf("month", computeUnits.perMonth, this.#month);
     const before = this.#all;
@@ -183,28 +185,21 @@ export class Meter {
     return Math.ceil(concurrentCalls / Math.max(1, this.#parts.members()));
   }
 
-  #rateOf(rate: NonNullable<LimitSettings["rate"]>): SharedLimit | OwnRate {
-    const bounds = { size: rate.burstComputeUnits, perSecond: rate.computeUnitsPerSecond };
-    this.#rate?.resize(bounds);
-    const { name, isAlone } = this.#options;
-    if (this.#rate) return this.#rate;
-    if (isAlone) return new OwnRate(bounds, this.#parts);
-    return new SharedLimit({ name, kind: "rate", bounds }, this.#parts);
-  }
-
   #quotaOf(
     kind: PeriodKind,
-    limit: number | undefined,
-    known: SharedLimit | undefined,
-  ): SharedLimit | undefined {
-    if (limit === undefined) return undefined;
-    const bounds = { size: limit, perSecond: 0 };
+    size: number | undefined,
+    known: Allowance | undefined,
+  ): Allowance | undefined {
+    return size === undefined ? undefined : this.#limitOf(kind, { size, perSecond: 0 }, known);
+  }
+
+  #limitOf(kind: "rate" | PeriodKind, bounds: Bounds, known: Allowance | undefined): Allowance {
     known?.resize(bounds);
-    return known ?? new SharedLimit({ name: this.#options.name, kind, bounds }, this.#parts);
+    return known ?? new Allowance({ ...this.#options, kind, bounds }, this.#parts);
   }
 }
 
-function snapshotOf({ state }: SharedLimit): QuotaSnapshot {
+function snapshotOf({ state }: Allowance): QuotaSnapshot {
   const { limit, remaining, endsAtMs = 0 } = state;
   return { limit, used: limit - remaining, remaining, endsAtMs };
 }

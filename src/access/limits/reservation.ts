@@ -30,6 +30,8 @@ export type ReservationParts = {
 const LOOK_AGAIN_MS = 1000;
 /** A grant whose answer was lost can be claimed for half of this time, in milliseconds. */
 const KEPT_MS = 3_600_000;
+/** A call waits for a reservation no longer than this, in milliseconds; then the state counts as away. */
+const TIMEOUT_MS = 1000;
 
 export class Reservation {
   #held = 0;
@@ -44,14 +46,17 @@ export class Reservation {
   #taken = NOTHING_TAKEN;
   #seenAtMs = Number.NEGATIVE_INFINITY;
   #bounds: Bounds;
-  readonly #request: ReservationRequest;
+  /** One request at a time: calls that come meanwhile wait for it. */
+  #isAsking = false;
+  /** When the last request began. */
+  #triedAtMs = Number.NEGATIVE_INFINITY;
+  #coming: Promise<void> = Promise.resolve();
   readonly #outbox: Outbox<TakeRequest, TakeResult>;
   readonly #demand: Demand;
   readonly #parts: ReservationParts;
 
   constructor({ key, bounds }: ReservationOptions, parts: ReservationParts) {
     this.#bounds = bounds;
-    this.#request = new ReservationRequest({ clock: parts.clock, onLost: () => this.#lose() });
     this.#outbox = new Outbox(
       { keptMs: KEPT_MS },
       {
@@ -64,8 +69,9 @@ export class Reservation {
     this.#parts = parts;
   }
 
+  /** Resolves when the running request has ended, or took too long. */
   get coming(): Promise<void> {
-    return this.#request.coming;
+    return this.#coming;
   }
 
   resize(bounds: Bounds): void {
@@ -85,7 +91,7 @@ export class Reservation {
     this.#held -= units;
     this.#usedAtMs = nowMs;
     this.#demand.add(units);
-    if (this.#held < this.#demand.lowWater && !this.#request.isRunning) this.#askAhead(nowMs);
+    if (this.#held < this.#demand.lowWater && !this.#isAsking) this.#askAhead(nowMs);
   }
 
   /** Looks for units that a call lacks. */
@@ -95,7 +101,7 @@ export class Reservation {
     const { waitingUnits } = this.#demand;
     if (
       units <= this.left(nowMs) - waitingUnits &&
-      (this.#request.isRunning || nowMs >= this.#pausedUntilMs)
+      (this.#isAsking || nowMs >= this.#pausedUntilMs)
     ) {
       this.#demand.wait(units);
       this.#ask();
@@ -114,9 +120,9 @@ export class Reservation {
   }
 
   async close(): Promise<void> {
-    await this.#request.coming;
+    await this.#coming;
     if (this.#held > 0 || this.#unbooked > 0) this.#ask("back");
-    await this.#request.coming;
+    await this.#coming;
   }
 
   #knownLeft(nowMs: number): number {
@@ -132,7 +138,7 @@ export class Reservation {
   }
 
   #tryAgain(nowMs: number): void {
-    if (nowMs - this.#request.triedAtMs >= LOOK_AGAIN_MS) this.#ask();
+    if (nowMs - this.#triedAtMs >= LOOK_AGAIN_MS) this.#ask();
   }
 
   #askAhead(nowMs: number): void {
@@ -140,14 +146,25 @@ export class Reservation {
   }
 
   #ask(direction: "forth" | "back" = "forth"): void {
-    if (this.#request.isRunning) return;
+    if (this.#isAsking) return;
+    const { clock } = this.#parts;
+    this.#isAsking = true;
+    this.#triedAtMs = clock.now();
+    const timeout = Promise.withResolvers<void>();
+    const cancel = clock.after(TIMEOUT_MS, () => {
+      this.#lose();
+      timeout.resolve();
+    });
     // One microtask later, so that the request is for all calls that wait by then.
-    const request = Promise.resolve().then(() =>
-      this.#outbox.send(() => this.#requestOf(direction)),
-    );
-    this.#request.begin(request, () =>
-      this.#demand.ended(this.#parts.clock.now(), mostOf(this.#bounds)),
-    );
+    const ended = Promise.resolve()
+      .then(() => this.#outbox.send(() => this.#requestOf(direction)))
+      .catch(() => this.#lose())
+      .then(() => {
+        cancel();
+        this.#isAsking = false;
+        this.#demand.ended(clock.now(), mostOf(this.#bounds));
+      });
+    this.#coming = Promise.race([ended, timeout.promise]);
   }
 
   #requestOf(direction: "forth" | "back"): TakeRequest {
@@ -223,52 +240,6 @@ function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
   const eighthMs = ((size / perSecond) * 1000) / 8;
   const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, eighthMs));
   return left < (perSecond * pauseMs) / 1000 ? pauseMs : 0;
-}
-
-type ReservationRequestParts = {
-  readonly clock: Pick<Clock, "now" | "after">;
-  /** Is called when the state is silent or refuses: it counts as away. */
-  readonly onLost: () => void;
-};
-
-/** A call waits for a reservation no longer than this; then the state counts as away. */
-const TIMEOUT_MS = 1000;
-
-/** The requests of one process to a limit: one at a time. Calls that come meanwhile wait for it. */
-class ReservationRequest {
-  isRunning = false;
-  /** When the last request began. */
-  triedAtMs = Number.NEGATIVE_INFINITY;
-  /** Resolves when the running request has ended, or took too long. */
-  coming: Promise<void> = Promise.resolve();
-  readonly #parts: ReservationRequestParts;
-
-  constructor(parts: ReservationRequestParts) {
-    this.#parts = parts;
-  }
-
-  /** To be called only while no request runs. */
-  begin(request: Promise<void>, onEnd: () => void): void {
-    const { clock, onLost } = this.#parts;
-    this.isRunning = true;
-    this.triedAtMs = clock.now();
-    this.coming = new Promise((resolve) => {
-      const cancel = clock.after(TIMEOUT_MS, () => {
-        onLost();
-        resolve();
-      });
-      const ended = (): void => {
-        cancel();
-        this.isRunning = false;
-        onEnd();
-        resolve();
-      };
-      request.then(ended, () => {
-        onLost();
-        ended();
-      });
-    });
-  }
 }
 
 /** How long a reservation should last. The next one is asked for when half of it is spent. */

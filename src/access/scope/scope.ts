@@ -1,6 +1,6 @@
 // What a key may be used for, and from where. It is prepared once and asked on every call.
 
-import { looksLikeAddress, readAddress } from "../../conflux/address.ts";
+import { readAddress } from "../../conflux/address.ts";
 import { isWild, matcherOf } from "../../lib/pattern.ts";
 import { type MethodKind, opensByPattern } from "../../namespaces/known-method.ts";
 import { addressMatcher } from "./client-address.ts";
@@ -224,13 +224,6 @@ const usual = (address: string): string =>
 
 /** Whether the address is of the called network is checked with the other parameters. */
 function read(address: string): { short: string; verbose: string } | undefined {
-  if (!looksLikeAddress(address)) return undefined;
-  const reading = readAddress(address, networkIdOf(address));
+  const reading = readAddress(address);
   return reading.kind === "address" ? reading.address : undefined;
-}
-
-function networkIdOf(address: string): number {
-  const [prefix = ""] = address.toLowerCase().split(":", 1);
-  if (prefix === "cfx") return 1029;
-  return prefix === "cfxtest" ? 1 : Number(prefix.slice("net".length));
 }

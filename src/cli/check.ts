@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import { limitsOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
+import { OWN_QUESTIONS } from "../namespaces/known-method.ts";
 import type { NetworkSettings } from "../network.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
 import type { State } from "../state/state.ts";
@@ -120,7 +121,7 @@ async function takesBatchesOf(
   family: NetworkSettings["family"],
   connection: Connection,
 ): Promise<TakesBatches> {
-  const method = family === "evm" ? "eth_chainId" : "cfx_getStatus";
+  const [method] = OWN_QUESTIONS[family].chainId;
   const json = `[${requestJson(1, method, "[]")},${requestJson(2, method, "[]")}]`;
   const exchange = await connection.send({ id: 0, json }, new AbortController().signal);
   const outcome = readBatchAnswer(exchange);

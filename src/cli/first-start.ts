@@ -2,6 +2,7 @@
 // asked who they are. A start without a file leaves its configuration in the data folder, where the other commands find
 // it.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
+
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -13,11 +14,13 @@ import type { Environment } from "../config/setting-names.ts";
 import { resolveVendor } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
+import { OWN_QUESTIONS } from "../namespaces/known-method.ts";
 import { type Inspection, inspect } from "../upstream/capabilities/inspect.ts";
 import { type NodeWord, wordOf } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { secretsOf } from "../upstream/redact.ts";
+import { requestJson } from "../upstream/reply.ts";
 import {
   CommandFailure,
   type ConfigSource,
@@ -322,8 +325,7 @@ function announce({ server, key, networks, program }: Announced, print: Print): 
   const shown = key ?? "<key>";
   for (const [name, family] of networks) {
     const url = `${server}/${name}/v1/${shown}`;
-    const method = family === "evm" ? "eth_blockNumber" : "cfx_epochNumber";
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: [] });
+    const body = requestJson(1, ...OWN_QUESTIONS[family].head);
     print("");
     print(`${name}  ${url}`);
     print(`curl -s '${url}' -H 'content-type: application/json' -d '${body}'`);

@@ -46,6 +46,12 @@ export const toQuantity = (value: number | bigint): string => `0x${value.toStrin
 /** Exact up to 2^53; above that still larger than any number a chain can reach. */
 export const toNumber = (value: string): number => Number(value);
 
+/** The number that a node wrote in hex, with leading zeros or without; undefined for what is none, or is too large. */
+export function numberIn(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^0x[0-9a-f]+$/i.test(value) ? Number(value) : -1;
+  return Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
 export const isQuantity = (value: unknown): value is string =>
   typeof value === "string" && QUANTITY.test(value);
 export const isData = (value: unknown): value is string =>

@@ -113,11 +113,11 @@ describe("what is done by asking", () => {
 /** Where a method may be named beside its declaration, and why. */
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
-  [/^upstream\/(capabilities\/(probes|inspect)|identity|head)\./, "nodes are asked who they are"],
+  [/^namespaces\/known-method\./, "what the gateway itself asks of nodes"],
+  [/^upstream\/capabilities\/probes\./, "nodes are asked what they can do"],
   [/^upstream\/capabilities\/advice\./, "operators are told what a node lacks"],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
-  [/^cli\/(check|first-start)\./, "as by hand, and in calls to paste"],
   [/^upstream\/error-dialects\/|^evm\/log-refusals\./, "what nodes say"],
   [
     /^methods\/(?!catalogue|method|passing-on)/,

@@ -14,9 +14,8 @@ export function openRpcDocument(options: {
   methods: readonly Method[];
   /** Those that are passed on as they are. */
   passedOn: readonly Method[];
-  serverUrl?: string;
 }): JsonObject {
-  const { network, chainId, passedOn, serverUrl } = options;
+  const { network, chainId, passedOn } = options;
   const components = new Map<string, unknown>();
   const methods = options.methods.map((method) => methodObject(method, components));
   return {
@@ -26,7 +25,6 @@ export function openRpcDocument(options: {
       version: "1.0",
       description: `JSON-RPC methods of ${network}, chain ${chainId}. Beside them, those of x-headgate-passed-on are passed on as they are.`,
     },
-    ...(serverUrl === undefined ? {} : { servers: [{ name: network, url: serverUrl }] }),
     methods,
     components: { schemas: Object.fromEntries(components) },
     "x-headgate-chain-id": chainId,

@@ -19,6 +19,26 @@ export type MethodKind = "read" | "write" | "node control" | "signing" | "subscr
 
 export type Family = "evm" | "conflux";
 
+type OwnQuestion = "chainId" | "version" | "head" | "newestBlock";
+
+/** What the gateway itself asks of nodes: the method, and its parameters as JSON. */
+export const OWN_QUESTIONS: Readonly<
+  Record<Family, Readonly<Record<OwnQuestion, readonly [method: string, paramsJson: string]>>>
+> = {
+  evm: {
+    chainId: ["eth_chainId", "[]"],
+    version: ["web3_clientVersion", "[]"],
+    head: ["eth_blockNumber", "[]"],
+    newestBlock: ["eth_getBlockByNumber", '["latest",false]'],
+  },
+  conflux: {
+    chainId: ["cfx_getStatus", "[]"],
+    version: ["cfx_clientVersion", "[]"],
+    head: ["cfx_epochNumber", '["latest_state"]'],
+    newestBlock: ["cfx_getBlockByEpochNumber", '["latest_state",false]'],
+  },
+};
+
 /** Kinds of work whose speed and failures say something of each other. */
 export type WorkKind =
   | "chain" // what a node has in memory: head, chain id, gas price

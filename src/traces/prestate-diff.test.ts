@@ -106,13 +106,6 @@ describe("the diff out of geth's prestateTracer", () => {
     expect(stateDiffOf({ pre, post })).toEqual(want ? { [a]: want } : {});
   });
 
-  it("takes from the prestate what a node left out of pre", () => {
-    const diff = { pre: { [a]: { balance: "0x0" } }, post: { [a]: { balance: "0x5" } } };
-    const prestate = { [a]: { balance: "0x0", code: "0x60", storage: { [word(1)]: word(1) } } };
-    const want = { ...same, balance: { "*": { from: "0x0", to: "0x5" } } };
-    expect(stateDiffOf(diff, { prestate })).toEqual({ [a]: want });
-  });
-
   it("has addresses and slots in lower case and in order", () => {
     const storage = { [word(11)]: word(1), [word(10).toUpperCase().replace("X", "x")]: word(1) };
     const post = { [b]: { balance: "0x1" }, [`0x${"A".repeat(40)}`]: { balance: "0x1", storage } };
@@ -134,11 +127,6 @@ describe("what cannot be read", () => {
         post: { [a]: { balance: "0x6", codeHash: word(0), storage: { [word(1)]: word(3) } } },
       },
       (value) => stateDiffOf(value),
-    ],
-    [
-      "geth's prestate",
-      { [a]: { balance: "0x5", nonce: 1, storage: { [word(1)]: word(2) } } },
-      (prestate) => stateDiffOf({ pre: {}, post: { [a]: { balance: "0x6" } } }, { prestate }),
     ],
     [
       "a node's diff",

@@ -14,22 +14,16 @@ import {
   ZERO_WORD,
 } from "./state-diff.ts";
 
-export type StateDiffContext = {
-  /** The prestateTracer without diffMode: completes a `pre` in which a node left out what did not change. */
-  readonly prestate?: unknown;
-};
-
 /** undefined when the answer cannot be read. */
-export function stateDiffOf(diff: unknown, context: StateDiffContext = {}): StateDiff | undefined {
+export function stateDiffOf(diff: unknown): StateDiff | undefined {
   const { pre, post } = Object(diff) as Readonly<Record<string, unknown>>;
   const written = readAccounts(pre);
   const changed = readAccounts(post);
-  const touched = readAccounts(context.prestate ?? {});
-  if (!written || !changed || !touched) return undefined;
+  if (!written || !changed) return undefined;
   const addresses = new Set([...written.keys(), ...changed.keys()]);
   return sortedObject(
     [...addresses].map((address) => {
-      const before = accountBefore(written.get(address), touched.get(address));
+      const before = accountBefore(written.get(address));
       return [address, accountDiffOf(before, accountAfter(before, changed.get(address)))];
     }),
   );
@@ -44,14 +38,11 @@ type Account = {
 };
 
 /** undefined when there was none: some nodes write it down as one without anything. */
-function accountBefore(
-  written: WrittenAccount | undefined,
-  touched: WrittenAccount | undefined,
-): Account | undefined {
+function accountBefore(written: WrittenAccount | undefined): Account | undefined {
   const before = {
-    balance: written?.balance ?? touched?.balance ?? "0x0",
-    nonce: written?.nonce ?? touched?.nonce ?? "0x0",
-    code: written?.code ?? touched?.code ?? "0x",
+    balance: written?.balance ?? "0x0",
+    nonce: written?.nonce ?? "0x0",
+    code: written?.code ?? "0x",
     storage: written?.storage ?? new Map(),
   };
   return isEmpty(before) ? undefined : before;

@@ -1,12 +1,12 @@
 // The head of a network as its nodes tell it, in the one view of it that a batch gets. Where nobody follows the chain,
 // a watch keeps the heads of its nodes known.
 
-import { toQuantity } from "../evm/values.ts";
+import { numberIn, toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Family } from "../namespaces/known-method.ts";
+import { type Family, OWN_QUESTIONS } from "../namespaces/known-method.ts";
 import type { Pool } from "./pool.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -17,24 +17,16 @@ type View = {
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference;
 };
 
-/** What nodes are asked: the number of their head, and their newest block. */
-const NUMBERS = {
-  evm: ["eth_blockNumber", "[]"],
-  conflux: ["cfx_epochNumber", '["latest_state"]'],
-} as const;
-const BLOCKS = {
-  evm: ["eth_getBlockByNumber", '["latest",false]'],
-  conflux: ["cfx_getBlockByEpochNumber", '["latest_state",false]'],
-} as const;
-
 export class Head {
   /** The highest number seen; -1 before the first. Only a hint: a reorganisation may lower the head. */
   #known = -1;
   readonly #family: Family;
+  readonly #questions: (typeof OWN_QUESTIONS)["evm"];
   readonly #upstream: Pick<Pool, "call">;
 
   constructor(options: { family: Family }, parts: { upstream: Pick<Pool, "call"> }) {
     this.#family = options.family;
+    this.#questions = OWN_QUESTIONS[options.family];
     this.#upstream = parts.upstream;
   }
 
@@ -68,11 +60,9 @@ export class Head {
 
   /** The newest block's number and time; on epoch networks those of the newest executed epoch. */
   async read(signal: Signal): Promise<{ number: number; timestampMs: number }> {
-    const [method, params] = BLOCKS[this.#family];
-    const json = await this.#upstream.call(method, params, signal);
-    const block = parsed(json) as Record<string, string> | null | undefined;
-    const number = numberIn(block?.["epochNumber"] ?? block?.["number"]);
-    return { number, timestampMs: numberIn(block?.["timestamp"]) * 1000 };
+    const block = newestBlockIn(await this.#upstream.call(...this.#questions.newestBlock, signal));
+    if (!block) throw errors.upstreamsFailed();
+    return { number: block.number, timestampMs: block.seconds * 1000 };
   }
 
   async #atLeast(number: number, signal: Signal): Promise<number> {
@@ -80,18 +70,20 @@ export class Head {
   }
 
   async #ask(signal: Signal): Promise<number> {
-    const [method, params] = NUMBERS[this.#family];
-    const number = numberIn(parsed(await this.#upstream.call(method, params, signal)));
+    const number = numberIn(parsed(await this.#upstream.call(...this.#questions.head, signal)));
+    // A node whose head is no number cannot be followed.
+    if (number === undefined) throw errors.upstreamsFailed();
     this.#known = Math.max(this.#known, number);
     return number;
   }
 }
 
-/** @throws When a node's head is no number: such a node cannot be followed. */
-function numberIn(value: unknown): number {
-  const number = typeof value === "string" && /^0x[0-9a-f]+$/i.test(value) ? Number(value) : -1;
-  if (!Number.isSafeInteger(number) || number < 0) throw errors.upstreamsFailed();
-  return number;
+/** The number of a block or epoch, and its time in seconds since 1970; undefined when a node tells none. */
+export function newestBlockIn(json: Buffer): { number: number; seconds: number } | undefined {
+  const block = parsed(json) as Readonly<Record<string, unknown>> | null | undefined;
+  const number = numberIn(block?.["epochNumber"] ?? block?.["number"]);
+  const seconds = numberIn(block?.["timestamp"]);
+  return number === undefined || seconds === undefined ? undefined : { number, seconds };
 }
 
 // Watches the heads of nodes whose chain nobody follows. Each is asked twice a block, so that it is known which ones
@@ -150,7 +142,7 @@ export class HeadWatch {
   async #ask(node: WatchedNode): Promise<void> {
     if (this.#asked.has(node)) return;
     this.#asked.add(node);
-    const [method, paramsJson] = NUMBERS[this.#family];
+    const [method, paramsJson] = OWN_QUESTIONS[this.#family].head;
     // The node itself reads its head from the answer.
     await node.ask(method, paramsJson, this.#closing.signal, { purpose: "follow" });
     this.#asked.delete(node);

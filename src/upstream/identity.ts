@@ -1,10 +1,11 @@
 // Makes sure that a node is there and of the right chain, before it is asked and after it failed.
 import type { Logger } from "pino";
+import { numberIn } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
-import type { Family } from "../namespaces/known-method.ts";
+import { type Family, OWN_QUESTIONS } from "../namespaces/known-method.ts";
 import type { Reply } from "./reply.ts";
 
 export type IdentityState = "checking" | "usable" | "wrong chain";
@@ -115,13 +116,12 @@ export async function readChainId(
   family: Family,
   ask: (method: string) => Promise<Reply>,
 ): Promise<number | string> {
-  const method = family === "evm" ? "eth_chainId" : "cfx_getStatus";
+  const [method] = OWN_QUESTIONS[family].chainId;
   const reply = await ask(method);
   if (reply.kind !== "result") return whyNot(reply, method);
   const value = parsed(reply.json);
   const text = family === "evm" ? value : (value as { chainId?: unknown } | null)?.chainId;
-  const chainId = typeof text === "string" && /^0x[0-9a-f]+$/i.test(text) ? Number(text) : -1;
-  return Number.isSafeInteger(chainId) && chainId >= 0 ? chainId : "no chain id in its answer";
+  return numberIn(text) ?? "no chain id in its answer";
 }
 
 /** Of a node's own words. */

@@ -1,6 +1,6 @@
 // What an upstream pushes by itself: its new heads, and pending transactions.
 
-import { isHash } from "../evm/values.ts";
+import { isHash, numberIn } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Family } from "../namespaces/known-method.ts";
@@ -102,10 +102,9 @@ export class NodeAnnouncements {
 /** The head in an event, which may be anything. */
 function headIn(event: Buffer): AnnouncedHead | undefined {
   const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
-  const { number, hash } = header ?? {};
-  if (typeof number !== "string" || !/^0x[0-9a-f]{1,13}$/i.test(number)) return undefined;
-  if (!isHash(hash)) return undefined;
-  return { number: Number(number), hash: hash.toLowerCase() };
+  const number = numberIn(header?.number);
+  const { hash } = header ?? {};
+  return number !== undefined && isHash(hash) ? { number, hash: hash.toLowerCase() } : undefined;
 }
 
 function hashIn(event: Buffer): string | undefined {

@@ -1,6 +1,7 @@
 // A JSON-RPC request to an upstream, and what its reply means. Pure, but for `askerOf`, which asks one node by itself; the
 // results themselves are never parsed.
 // What errors mean is told by the tables in `error-dialects/`.
+import { numberIn } from "../evm/values.ts";
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
@@ -107,8 +108,7 @@ export function headInReply(
   reply: Reply,
 ): number | undefined {
   const isHead = reply.kind === "result" && tellsHead?.(paramsJson);
-  const text = isHead ? parsed(reply.json) : undefined;
-  return typeof text === "string" && /^0x[0-9a-f]{1,13}$/i.test(text) ? Number(text) : undefined;
+  return isHead ? numberIn(parsed(reply.json)) : undefined;
 }
 
 /** Beyond the chain's own data, a node's words are texts, or short: up to this many bytes. */

@@ -1,8 +1,7 @@
 // How nodes, and older versions of them, write the same answer of the prestateTracer.
-import { diffModeOf, type Prestate, prestateOf, type Written } from "./geth-prestate.ts";
+import { diffModeOf, type Prestate, type Written } from "./geth-prestate.ts";
 import type { Recorded } from "./state-recorder.ts";
 
-type Answer = { diff: unknown; prestate?: unknown };
 type Diff = { pre: Prestate; post: Prestate };
 
 const ZERO_WORD = `0x${"0".repeat(64)}`;
@@ -25,60 +24,37 @@ const withZeros = (account: Written, other: Written | undefined): Written => {
 
 const upper = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
 
-/** Only what changes. */
-const trimmed = (account: Written, changed: Written | undefined): Written => ({
-  ...(changed?.balance && account.balance && { balance: account.balance }),
-  ...(changed?.nonce && account.nonce && { nonce: account.nonce }),
-  ...(changed?.code && account.code && { code: account.code }),
-  ...(account.storage && { storage: account.storage }),
-});
-
-export const dialects: Record<string, (diff: Diff, recorded: Recorded) => Answer> = {
-  "geth 1.16": (diff) => ({ diff }),
-  "geth with its prestate": (diff, { before }) => ({ diff, prestate: prestateOf(before) }),
+export const dialects: Record<string, (diff: Diff) => unknown> = {
+  "geth 1.16": (diff) => diff,
   "geth before 1.12: born accounts stand in pre": ({ pre, post }) => ({
-    diff: { pre: { ...each(post, () => ({ balance: "0x0" })), ...pre }, post },
+    pre: { ...each(post, () => ({ balance: "0x0" })), ...pre },
+    post,
   }),
   "erigon: what is gone stands in post, without code": ({ pre, post }) => ({
-    diff: { pre, post: { ...each(pre, () => ({ balance: "0x0", codeHash: ZERO_WORD })), ...post } },
+    pre,
+    post: { ...each(pre, () => ({ balance: "0x0", codeHash: ZERO_WORD })), ...post },
   }),
-  "nonces as quantities": (diff) => ({
-    diff: both(diff, (account) => ({
+  "nonces as quantities": (diff) =>
+    both(diff, (account) => ({
       ...account,
       ...(account.nonce && { nonce: `0x${account.nonce.toString(16)}` }),
     })),
-  }),
   "no code as 0x, no storage as {}": (diff) => ({
-    diff: {
-      pre: each(diff.pre, (account) => ({ code: "0x", storage: {}, ...account })),
-      post: each(diff.post, (account) => ({ storage: {}, ...account })),
-    },
+    pre: each(diff.pre, (account) => ({ code: "0x", storage: {}, ...account })),
+    post: each(diff.post, (account) => ({ storage: {}, ...account })),
   }),
   "slots of zero are written": ({ pre, post }) => ({
-    diff: {
-      pre: each(pre, (account, name) => (post[name] ? withZeros(account, post[name]) : account)),
-      post: each(post, (account, name) => withZeros(account, pre[name])),
-    },
+    pre: each(pre, (account, name) => (post[name] ? withZeros(account, post[name]) : account)),
+    post: each(post, (account, name) => withZeros(account, pre[name])),
   }),
   "all in post, changed or not": ({ pre, post }) => ({
-    diff: {
-      pre,
-      post: each(post, (account, name) => {
-        const { storage: _, codeHash: __, ...before } = pre[name] ?? {};
-        return { ...(account.codeHash ? { ...before, code: "0x" } : before), ...account };
-      }),
-    },
+    pre,
+    post: each(post, (account, name) => {
+      const { storage: _, codeHash: __, ...before } = pre[name] ?? {};
+      return { ...(account.codeHash ? { ...before, code: "0x" } : before), ...account };
+    }),
   }),
-  "only what changed in pre, with a prestate": ({ pre, post }, { before }) => ({
-    diff: {
-      pre: each(pre, (account, name) => (post[name] ? trimmed(account, post[name]) : account)),
-      post,
-    },
-    prestate: prestateOf(before),
-  }),
-  "addresses in capitals": ({ pre, post }) => ({
-    diff: { pre: capitals(pre), post: capitals(post) },
-  }),
+  "addresses in capitals": ({ pre, post }) => ({ pre: capitals(pre), post: capitals(post) }),
 };
 
 const capitals = (accounts: Prestate) =>
@@ -90,5 +66,5 @@ const capitals = (accounts: Prestate) =>
   );
 
 /** What this node would answer. */
-export const answerOf = (dialect: string, recorded: Recorded): Answer =>
-  dialects[dialect]?.(diffModeOf(recorded.before, recorded.after), recorded) ?? { diff: undefined };
+export const answerOf = (dialect: string, { before, after }: Recorded): unknown =>
+  dialects[dialect]?.(diffModeOf(before, after));

@@ -31,12 +31,6 @@ export function diffModeOf(before: Accounts, after: Accounts): { pre: Prestate; 
   return { pre, post };
 }
 
-/** Without diffMode. */
-export const prestateOf = (before: Accounts): Prestate =>
-  Object.fromEntries(
-    [...before].flatMap(([address, account]) => (account ? [[address, whole(account)]] : [])),
-  );
-
 const ZERO_WORD = `0x${"0".repeat(64)}`;
 
 const nobody: Account = { balance: 0n, nonce: 0n, code: "0x", storage: {} };

@@ -75,12 +75,6 @@ describe.skipIf(!existsSync(geth))("geth's own tests", () => {
     const want = JSON.stringify(parityDiff(before, after));
     expect(JSON.stringify(stateDiffOf(vector.result))).toBe(want);
   });
-
-  it("simple changes the same beside its prestate", () => {
-    const { result } = read("prestate_tracer_with_diff_mode/simple");
-    const { result: prestate } = read("prestate_tracer/simple");
-    expect(stateDiffOf(result, { prestate })).toEqual(stateDiffOf(result));
-  });
 });
 
 const read = (name: string): GethVector => JSON.parse(readText(`${geth}${name}.json`));

@@ -4,6 +4,7 @@ import { type CalendarPeriod, DAY_MS, periodAt } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import { Outbox } from "../../lib/outbox.ts";
+import { repeat } from "../../lib/waiting.ts";
 import type { State, Texts, Updated } from "../../state/state.ts";
 
 export type MonthCountOptions = {
@@ -14,19 +15,9 @@ export type MonthCountOptions = {
 };
 
 export type MonthCountParts = {
-  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "sleep">;
   readonly state: Pick<State, "get" | "update">;
 };
-
-type Tally = {
-  readonly month: CalendarPeriod;
-  /** The state's number when it was read or written last. */
-  kept: number;
-  /** What this process has used since. */
-  unwritten: number;
-};
-
-const emptyTally = (month: CalendarPeriod): Tally => ({ month, kept: 0, unwritten: 0 });
 
 /** How often use is written. A crash loses what was used since. */
 const WRITTEN_EVERY_MS = 1000;
@@ -35,51 +26,57 @@ const MONTHS_KEPT = 2;
 /** The state may be away for half of this time, and each use is still counted once. */
 const KEPT_MS = 62 * DAY_MS;
 
-/** What one write adds, by tally of this process. */
-type Parcels = readonly { readonly tally: Tally; readonly units: number }[];
+/** Units by month, such as 2026-11. */
+type Months = ReadonlyMap<string, number>;
 
 export class MonthCount {
-  /** The month that was counted in last is the last one. */
-  #tallies: readonly Tally[];
-  #cancelWrite: (() => void) | undefined;
-  /** One write at a time: else the same use would be added twice. */
-  readonly #writing = new Mutex();
-  #isClosed = false;
+  /** What this process has used and not written. */
+  readonly #unwritten = new Map<string, number>();
+  /** The state's numbers when they were read or written last. */
+  #kept: Months = new Map();
+  /** The month that was counted in last. */
+  #month: CalendarPeriod;
   /** The state's texts when they were read or written last. */
   #known: Texts | undefined;
-  readonly #outbox: Outbox<Parcels, Updated>;
+  /** One write at a time: else the same use would be added twice. */
+  readonly #writing = new Mutex();
+  readonly #closing = new AbortController();
+  readonly #outbox: Outbox<Months, Updated>;
   readonly #options: MonthCountOptions;
   readonly #parts: MonthCountParts;
 
   constructor(options: MonthCountOptions, parts: MonthCountParts) {
     this.#options = options;
     this.#parts = parts;
+    this.#month = periodAt("month", parts.clock.wallTime());
     this.#outbox = new Outbox(
       { keptMs: KEPT_MS },
       {
         clock: parts.clock,
-        send: (parcels, id) =>
-          parts.state.update([options.key], ([text]) => [textWith(parcels, text)], {
+        send: (added, id) =>
+          parts.state.update([options.key], ([text]) => [textWith(added, text)], {
             id,
             ...(this.#known && { known: this.#known }),
           }),
-        onDone: (parcels, { texts }) => {
-          for (const { tally, units } of parcels) tally.unwritten -= units;
+        onDone: (added, { texts }) => {
+          for (const [label, units] of added) this.#count(label, -units);
           this.#take(texts);
         },
       },
     );
-    this.#tallies = [emptyTally(periodAt("month", parts.clock.wallTime()))];
   }
 
   /** Reads what is kept. While the state is away, it begins without, and reads it later. */
-  start(): Promise<void> {
-    return this.#writing.run(() => this.#writeOrTryAgain());
+  async start(): Promise<void> {
+    const write = (): Promise<void> => this.#writing.run(() => this.#write());
+    await write().catch(() => undefined);
+    const { clock } = this.#parts;
+    void repeat(WRITTEN_EVERY_MS, write, { clock, signal: this.#closing.signal });
   }
 
   get used(): number {
-    const { kept, unwritten } = this.#running();
-    return kept + unwritten;
+    const { label } = this.#running();
+    return (this.#kept.get(label) ?? 0) + (this.#unwritten.get(label) ?? 0);
   }
 
   get left(): number {
@@ -87,67 +84,45 @@ export class MonthCount {
   }
 
   add(cost: number): void {
-    const running = this.#running();
-    running.unwritten += cost;
-    if (this.#tallies.at(-1) !== running) {
-      const others = this.#tallies.filter((tally) => tally !== running);
-      this.#tallies = [...others.slice(1 - MONTHS_KEPT), running];
-    }
-    if (!this.#cancelWrite && !this.#isClosed) this.#writeLater();
+    this.#month = this.#running();
+    this.#count(this.#month.label, cost);
   }
 
-  /** Writes what is not written yet. */
+  /** Writes what is not written yet. @throws When that is impossible. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#cancelWrite?.();
+    this.#closing.abort();
     await this.#writing.idle();
-    if (this.#tallies.some(({ unwritten }) => unwritten > 0)) await this.#write();
+    if (this.#unwritten.size > 0) await this.#write();
   }
 
-  /** The tally of the running month; it is added to `#tallies` with the first `add`. */
-  #running(): Tally {
+  #running(): CalendarPeriod {
     const wallMs = this.#parts.clock.wallTime();
-    const last = this.#tallies.at(-1);
-    if (last && wallMs >= last.month.beginsAtMs && wallMs < last.month.endsAtMs) return last;
-    const month = periodAt("month", wallMs);
-    return this.#tallies.find((tally) => tally.month.label === month.label) ?? emptyTally(month);
+    const { beginsAtMs, endsAtMs } = this.#month;
+    return wallMs >= beginsAtMs && wallMs < endsAtMs ? this.#month : periodAt("month", wallMs);
   }
 
-  #writeLater(): void {
-    this.#cancelWrite = this.#parts.clock.after(WRITTEN_EVERY_MS, () => {
-      this.#cancelWrite = undefined;
-      void this.#writing.run(() => this.#writeOrTryAgain());
-    });
-  }
-
-  /** What cannot be written stays unwritten; `close` throws when it still cannot be written. */
-  async #writeOrTryAgain(): Promise<void> {
-    try {
-      await this.#write();
-    } catch {
-      if (!this.#cancelWrite && !this.#isClosed) this.#writeLater();
-    }
+  #count(label: string, units: number): void {
+    const sum = (this.#unwritten.get(label) ?? 0) + units;
+    if (sum > 0) this.#unwritten.set(label, sum);
+    else this.#unwritten.delete(label);
   }
 
   /** Adds our use to the state's numbers, or only reads them. */
   async #write(): Promise<void> {
     const { state } = this.#parts;
-    await this.#outbox.send(() => {
-      const used = this.#tallies.filter(({ unwritten }) => unwritten > 0);
-      const parcels = used.map((tally) => ({ tally, units: tally.unwritten }));
-      return parcels.length > 0 ? parcels : undefined;
-    });
+    await this.#outbox.send(() =>
+      this.#unwritten.size > 0 ? new Map(this.#unwritten) : undefined,
+    );
     if (!this.#known) this.#take([await state.get(this.#options.key)]);
   }
 
   #take(texts: Texts): void {
     this.#known = texts;
-    const { months } = decode(texts[0]);
-    for (const tally of this.#tallies) tally.kept = months.get(tally.month.label) ?? 0;
+    this.#kept = decode(texts[0]).months;
   }
 }
 
-/** What the state has: the use in each month. */
+/** What the state has. */
 type Counts = {
   readonly months: Map<string, number>;
   /** With this a gateway of the version before finds its own writes. */
@@ -157,10 +132,9 @@ type Counts = {
 const WRITERS = "writers";
 
 /** The month that was added to last is the last one. */
-function textWith(parcels: Parcels, text: string | undefined): string {
+function textWith(added: Months, text: string | undefined): string {
   const { months, writers } = decode(text);
-  for (const { tally, units } of parcels) {
-    const { label } = tally.month;
+  for (const [label, units] of added) {
     const sum = (months.get(label) ?? 0) + units;
     months.delete(label);
     months.set(label, sum);

@@ -54,7 +54,7 @@ type Span = { readonly seconds: number; readonly wanted: number; readonly node: 
 /** Callers want so many calls a second, evenly; what may not go at once goes elsewhere. */
 function rig(perSecond?: number): Rig {
   let nowMs = 0;
-  const clock = { now: () => nowMs, wallTime: () => 0, after: () => () => undefined };
+  const clock = { now: () => nowMs, wallTime: () => 0, sleep: async () => undefined };
   const options = { network: "eth", upstream: "node", perSecond };
   const budget = new RateBudget(options, { clock, state: nothingKept });
   const underway: { sentAtMs: number; isTaken: boolean }[] = [];

@@ -54,7 +54,7 @@ describe("a configured rate", () => {
     fc.assert(
       fc.property(fc.record(limits), steps, ({ perSecond, burst }, pattern) => {
         let nowMs = 0;
-        const clock = { now: () => nowMs, wallTime: () => 0, after: () => () => undefined };
+        const clock = { now: () => nowMs, wallTime: () => 0, sleep: async () => undefined };
         const budget = new RateBudget(
           { network: "eth", upstream: "node", perSecond, burst },
           { clock, state: nothingKept },

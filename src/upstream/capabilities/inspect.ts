@@ -1,21 +1,14 @@
 // `headgate check` looks at one upstream: who it is, where its head is, what it can do; and says so in lines for a
 // person.
-import { parsed } from "../../jsonrpc/raw-json.ts";
-import type { Family } from "../../namespaces/known-method.ts";
+import { type Family, OWN_QUESTIONS } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
+import { newestBlockIn } from "../head.ts";
 import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
 import { type Asker, askerOf, type Reply } from "../reply.ts";
 import { Capabilities, type CapabilitiesParts } from "./capabilities.ts";
 import type { CapabilityRecord, KnownReach, KnownReaches, Reach } from "./kept-capabilities.ts";
-import {
-  learnFromProbe,
-  methodProbes,
-  probeAt,
-  reachProbes,
-  VERSION_METHODS,
-  versionIn,
-} from "./probes.ts";
+import { learnFromProbe, methodProbes, probeAt, reachProbes, versionIn } from "./probes.ts";
 
 export type Inspection =
   | {
@@ -50,10 +43,12 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
   const { family, isBrief = false } = options;
-  const head = await readHead(family, ask);
+  const questions = OWN_QUESTIONS[family];
+  const found = await ask(...questions.newestBlock);
+  const head = found.kind === "result" ? newestBlockIn(found.json) : undefined;
   if (!head)
     return { kind: "unusable", reason: "no newest block in its answer: does it still sync?" };
-  const clientVersion = versionIn(await ask(VERSION_METHODS[family]));
+  const clientVersion = versionIn(await ask(...questions.version));
   const methods = isBrief ? [] : await askMethods(family, ask);
   const capabilities = new Capabilities(parts);
   await askReaches({ family, head: head.number, isBrief }, { ask, capabilities });
@@ -111,22 +106,6 @@ const namesOf = (
   methods: readonly MethodReply[],
   kinds: readonly MethodReply["kind"][],
 ): string[] => methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
-
-/** The newest block's number, and its time in seconds since 1970; undefined when the node tells none. */
-async function readHead(
-  family: Family,
-  ask: Asker,
-): Promise<{ number: number; seconds: number } | undefined> {
-  const reply =
-    family === "evm"
-      ? await ask("eth_getBlockByNumber", '["latest",false]')
-      : await ask("cfx_getBlockByEpochNumber", '["latest_state",false]');
-  if (reply.kind !== "result") return undefined;
-  const block = parsed(reply.json) as Record<string, string> | null | undefined;
-  const number = Number(block?.["epochNumber"] ?? block?.["number"]);
-  const seconds = Number(block?.["timestamp"]);
-  return Number.isSafeInteger(number + seconds) ? { number, seconds } : undefined;
-}
 
 type FindReachParts = {
   readonly ask: (method: string, paramsJson: string) => Promise<Reply>;

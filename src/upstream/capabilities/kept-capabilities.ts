@@ -5,7 +5,7 @@ import { z } from "zod";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { Mutex } from "../../lib/mutex.ts";
+import { repeat } from "../../lib/waiting.ts";
 import type { State } from "../../state/state.ts";
 
 export type KeptCapabilitiesOptions = {
@@ -16,7 +16,7 @@ export type KeptCapabilitiesOptions = {
 };
 
 export type KeptCapabilitiesParts = {
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "sleep">;
   readonly state: Pick<State, "get" | "update">;
   readonly capabilities: {
     onChange(listener: () => void): void;
@@ -29,9 +29,9 @@ export type KeptCapabilitiesParts = {
 const WRITTEN_EVERY_MS = 5_000;
 
 export class KeptCapabilities {
-  #cancelWrite: (() => void) | undefined;
-  readonly #writing = new Mutex();
-  #isClosed = false;
+  #isChanged = false;
+  readonly #closing = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
   readonly #options: KeptCapabilitiesOptions;
   readonly #parts: KeptCapabilitiesParts;
 
@@ -42,31 +42,27 @@ export class KeptCapabilities {
 
   /** Reads what is kept, and keeps what is learned from now on. */
   async start(): Promise<void> {
-    const { state, capabilities } = this.#parts;
+    const { state, capabilities, clock } = this.#parts;
     const record = await readCapabilities(this.#options, state).catch(() => undefined);
     if (record) capabilities.restore(record);
-    capabilities.onChange(() => this.#writeLater());
+    capabilities.onChange(() => {
+      this.#isChanged = true;
+    });
+    const { signal } = this.#closing;
+    this.#loop = repeat(WRITTEN_EVERY_MS, () => this.#write(), { clock, signal });
   }
 
   /** Writes what is not written yet. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    const isUnwritten = this.#cancelWrite !== undefined;
-    this.#cancelWrite?.();
-    await this.#writing.idle();
-    if (isUnwritten) await this.#write();
-  }
-
-  #writeLater(): void {
-    if (this.#cancelWrite || this.#isClosed) return;
-    this.#cancelWrite = this.#parts.clock.after(WRITTEN_EVERY_MS, () => {
-      this.#cancelWrite = undefined;
-      void this.#writing.run(() => this.#write());
-    });
+    this.#closing.abort();
+    await this.#loop;
+    await this.#write();
   }
 
   /** Never rejects. */
   async #write(): Promise<void> {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
     const { state, capabilities } = this.#parts;
     const key = keyOf(this.#options);
     const next = `${nodeOf(this.#options)} ${JSON.stringify(capabilities.toRecord())}`;

@@ -1,20 +1,19 @@
 // Probes one node for what it can do: once when it is new or upgraded, one probe after the other; and its version now
 // and then. It does not probe what answers to callers have shown.
 
+import { numberIn } from "../../evm/values.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Family } from "../../namespaces/known-method.ts";
+import { type Family, OWN_QUESTIONS } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";
 import {
-  HEAD_METHODS,
   isAnswered,
   learnFromProbe,
   methodProbes,
   type Probe,
   reachProbes,
-  VERSION_METHODS,
   versionIn,
 } from "./probes.ts";
 
@@ -82,12 +81,13 @@ export class Prober {
   /** @returns The reply that ended the probes before their end, if one did. */
   async #askAll(): Promise<Reply | undefined> {
     const { capabilities } = this.#parts;
-    const version = await this.#ask(VERSION_METHODS[this.#family]);
+    const questions = OWN_QUESTIONS[this.#family];
+    const version = await this.#ask(...questions.version);
     if (!isAnswered(version)) return version;
     capabilities.learnVersion(versionIn(version));
-    const newest = await this.#ask(HEAD_METHODS[this.#family]);
+    const newest = await this.#ask(...questions.head);
     if (!isAnswered(newest)) return newest;
-    const head = numberIn(newest);
+    const head = (newest.kind === "result" ? numberIn(parsed(newest.json)) : undefined) ?? -1;
     for (const probe of [...methodProbes(this.#family), ...reachProbes(this.#family, head)]) {
       if (isKnown(probe, head, capabilities)) continue;
       const reply = await this.#askProbe(probe);
@@ -104,7 +104,7 @@ export class Prober {
     return this.#ask(method, paramsJson);
   }
 
-  #ask(method: string, paramsJson = "[]"): Promise<Reply> | Reply {
+  #ask(method: string, paramsJson: string): Promise<Reply> | Reply {
     const { signal } = this.#closing;
     return signal.aborted ? { kind: "aborted" } : this.#parts.ask(method, paramsJson, signal);
   }
@@ -136,11 +136,4 @@ function isKnown(
   return reach === "history"
     ? capabilities.history.isLacking(reach, block, head)
     : capabilities.history.isKnown(reach, block, head);
-}
-
-/** -1 when the reply tells no number. */
-function numberIn(reply: Reply): number {
-  const text = reply.kind === "result" ? parsed(reply.json) : undefined;
-  const number = typeof text === "string" && /^0x[0-9a-f]+$/i.test(text) ? Number(text) : -1;
-  return Number.isSafeInteger(number) ? number : -1;
 }

@@ -17,18 +17,12 @@ export type Probe = {
 const NOWHERE = `"0x${"0".repeat(64)}"`;
 const NOBODY = `"0x${"0".repeat(40)}"`;
 
-/** The method by which a node tells its version. */
-export const VERSION_METHODS = { evm: "web3_clientVersion", conflux: "cfx_clientVersion" } as const;
-
 /** The version that a node tells. People read it, so it must not act on a terminal, nor be very long. */
 export function versionIn(reply: Reply): string {
   const text = reply.kind === "result" ? parsed(reply.json) : undefined;
   if (typeof text !== "string" || text === "") return UNKNOWN_VERSION;
   return text.slice(0, LONGEST_VERSION).replace(/[^\x20-\x7e]/g, "?");
 }
-
-/** The method by which a node tells the number of its newest block or epoch. */
-export const HEAD_METHODS = { evm: "eth_blockNumber", conflux: "cfx_epochNumber" } as const;
 
 /** Methods that some nodes lack. A refusal shows that the node knows the method. */
 const METHODS: Readonly<Record<Family, Readonly<Record<string, string>>>> = {

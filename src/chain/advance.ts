@@ -1,5 +1,6 @@
-// Takes the stored chain to the head that a node has: over the blocks between, or back to the
-// fork and up the other branch, or anew where nothing is in common.
+// Extends the stored chain up to the head of a node. It fetches the blocks between both heads. After a reorganisation
+// it goes back to the fork point and up the other branch. Where both chains have no block in common, the store begins
+// again.
 
 import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
@@ -20,14 +21,14 @@ export type AdvanceParts = {
   readonly dialect: Pick<ChainDialect, "readPosition" | "knowsBlock">;
   readonly source: Pick<BlockSource, "fetch">;
   readonly prover: Pick<Prover, "takeDistrust">;
-  /** Whether all nodes of the configuration may be asked now. */
+  /** Whether all nodes of the configuration can be asked now. */
   readonly isComplete: () => boolean;
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "headMoved">;
-  /** Ends what is under way. */
+  /** Ends all questions to nodes. */
   readonly signal: Signal;
-  /** After each chain update. */
+  /** Is called after each chain update. */
   readonly onUpdated: () => void;
 };
 
@@ -35,25 +36,26 @@ export type AdvanceOptions = {
   readonly network: string;
 };
 
-/** Blocks fetched side by side when the chain is behind. */
+/** How many blocks are fetched at the same time when the chain is behind. */
 const AT_ONCE = 8;
 /**
- * A store begins with so many blocks below its first head, where they come within so many milliseconds: a reorganisation
- * below the tail begins it anew, and what was told of the blocks that it drops is not known any more.
+ * A store begins with this many blocks below its first head, as far as nodes give them within this time, in
+ * milliseconds. Without these blocks an early reorganisation would reach below the tail: then the store begins again,
+ * and filters cannot report the removed blocks.
  */
 const BEGUN_BELOW = 16;
 const BEGUN_BELOW_WITHIN_MS = 5_000;
-/** How long nodes have for a question to all of them: one that fell silent does not hold up the chain. */
+/** How long all nodes are waited for when all are asked: a silent node must not delay the chain. */
 const QUESTION = { afterFirstMs: 1_000, longestMs: 5_000 };
-/** So often must the nodes deny our head before it counts as gone without another in its place. */
+/** After this many denials our head counts as removed, although no other block has taken its place. */
 const DENIALS = 3;
-/** Of each branch of a reorganisation, for operators: its oldest blocks. */
+/** How many blocks of each branch of a reorganisation are shown to operators: the oldest ones. */
 const SHOWN_BLOCKS = 6;
 
 export class Advance {
-  /** The nodes deny our head. */
+  /** Whether the nodes deny that they know our head: for how long, and how often they said so. */
   readonly #denial: Confirmation;
-  /** A node is on a chain that has nothing in common with ours, or is far ahead of it. */
+  /** As `#denial`: whether a node is on a chain that has no block in common with ours, or is far ahead of ours. */
   readonly #strangeness: Confirmation;
   #hurdle: number | undefined;
   readonly #options: AdvanceOptions;
@@ -66,12 +68,12 @@ export class Advance {
     this.#strangeness = new Confirmation(parts);
   }
 
-  /** Whether some node denied our head when last looked at. */
+  /** Whether the nodes denied at the last look that they know our head. */
   get isHeadDenied(): boolean {
     return this.#denial.times > 0;
   }
 
-  /** @returns false when the node could not lead there. */
+  /** Extends the stored chain up to the target. @returns false when the node's blocks could not be had or used. */
   async to(target: Position, node: AskedNode, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store } = this.#parts;
     if (this.#parts.prover.takeDistrust()) await store.clear();
@@ -82,10 +84,10 @@ export class Advance {
       this.#denial.end();
       return true;
     }
-    if (target.number < head.number && !(await this.#hearDenial(head, nodes))) return true; // it lags
+    if (target.number < head.number && !(await this.#hearDenial(head, nodes))) return true; // the node lags
     if (target.number - head.number >= store.size.windowBlocks)
       return (await this.#weigh(target, nodes)) && this.#startAt(target, inOrder);
-    // Where the target is higher, the link of the next block shows a fork, without asking.
+    // If the target is higher, the parent hash of the next block shows a fork: no node has to be asked for it.
     const isHigher = target.number > head.number;
     const fork = isHigher ? head : await this.#findFork(target, node);
     if (fork === "unclear") return false;
@@ -95,12 +97,12 @@ export class Advance {
     return this.#stepOver(target, nodes);
   }
 
-  /** A block that all nodes say is larger than is taken; undefined when none is in the way. */
+  /** The number of a block that is too large to be stored, by the word of all nodes; undefined when there is none. */
   get hurdle(): number | undefined {
     return this.#hurdle;
   }
 
-  /** What is too large to be taken in does not hold the chain up for ever: it begins anew above it. */
+  /** Begins the store again above a block that is too large to be stored: it must not stop the chain for ever. */
   async #stepOver(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const hurdle = this.#hurdle;
     if (hurdle === undefined || hurdle >= target.number) return false;
@@ -113,7 +115,7 @@ export class Advance {
     return true;
   }
 
-  /** The first blocks of a store; what was there before is given up for them. */
+  /** Begins the store again with the target and some blocks below it. All blocks from before are removed. */
   async #startAt(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store, signal } = this.#parts;
     const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
@@ -126,7 +128,7 @@ export class Advance {
     return true;
   }
 
-  /** The block with those below it, oldest first: as many as are to be had soon, and are linked. */
+  /** The block and the blocks below it, oldest first: those that nodes give soon, and that are linked. */
   async #withBlocksBelow(newest: TakenBlock, nodes: readonly AskedNode[]): Promise<TakenBlock[]> {
     const { source, store, clock, signal: closing } = this.#parts;
     const { number } = newest.outline;
@@ -146,10 +148,10 @@ export class Advance {
   }
 
   /**
-   * More nodes know the block than deny it; of as many, the first of the configuration decides. Where
-   * some are silent, the others must say so for a while.
-   *
-   * @returns Whether it is believed.
+   * Asks all nodes whether they know the block. The block is believed when more nodes know it than deny it; when both
+   * are as many, the first node of the configuration decides. If some nodes are silent, the others must say so for a
+   * while.
+   * @returns Whether the block is believed.
    */
   async #weigh({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await this.#whoKnows(hash, nodes);
@@ -160,7 +162,7 @@ export class Advance {
     return !known.includes(undefined) || this.#strangeness.isLong;
   }
 
-  /** The node's chain has nothing in common with ours. Only when all nodes say so, ours is given up. */
+  /** Begins the store again with another chain, if no node has our tail any more and the target is believed. */
   async #beginAnew(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store, log } = this.#parts;
     const tail = store.tables.tail ?? 0;
@@ -178,7 +180,7 @@ export class Advance {
     return true;
   }
 
-  /** @returns Whether no node knows our head any more, again and again: then a lower head is the head. */
+  /** @returns Whether no node has known our head for several looks: then a lower block is the head. */
   async #hearDenial(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await this.#whoKnows(head.hash, nodes);
     if (known.includes(true) || !known.includes(false)) {
@@ -190,7 +192,7 @@ export class Advance {
     return this.#denial.times >= DENIALS && (hasAllReplies || this.#denial.isLong);
   }
 
-  /** For each node whether it knows the block; undefined of one that is silent. */
+  /** For each node whether it knows the block; undefined for a silent node. */
   #whoKnows(hash: string, nodes: readonly AskedNode[]): Promise<(boolean | undefined)[]> {
     return this.#askAll(nodes, ({ dialect, signal }, node) =>
       dialect.knowsBlock(hash, node, signal),
@@ -206,9 +208,8 @@ export class Advance {
   }
 
   /**
-   * The newest block that the stored chain and the node's have in common.
-   *
-   * @param highest A block of the node's chain, not above the stored head.
+   * The newest block that the stored chain and the node's chain have in common.
+   * @param highest A block of the node's chain, which is not above the stored head.
    */
   #findFork(highest: Position, node: AskedNode): Promise<Position | "none" | "unclear"> {
     const { store, dialect, signal } = this.#parts;
@@ -222,7 +223,7 @@ export class Advance {
     });
   }
 
-  /** Fetches what lies between the fork and the target, and moves there. */
+  /** Fetches the blocks between the fork point and the target, and adds them to the stored chain. */
   async #fill(
     head: Position,
     fork: Position,
@@ -240,7 +241,7 @@ export class Advance {
       const next = await this.#fetchAfter(onto.number + branch.length, target, nodes);
       if (!next) return false;
       branch.push(...next);
-      // A reorganisation is applied as a whole: the head never falls behind where it was.
+      // A reorganisation is applied as a whole: the head never becomes lower meanwhile.
       const last = branch.at(-1)?.outline.number ?? 0;
       if (last < Math.min(head.number, target.number)) continue;
       const update = planUpdate(from, branch.map(linkOf), onto);
@@ -252,7 +253,7 @@ export class Advance {
     return true;
   }
 
-  /** The next block did not stand on our head: a reorganisation that was not asked for yet. */
+  /** To be called when the parent of the next block is not our head: there was a reorganisation. */
   async #retryFromParent(
     first: TakenBlock | undefined,
     onto: Position,
@@ -269,7 +270,7 @@ export class Advance {
     return fork.hash === onto.hash ? false : this.#fill(head, fork, target, nodes);
   }
 
-  /** Some blocks after a number, in order; the last of all by its hash. undefined when one is not to be had. */
+  /** Some blocks after a number, in order; the target by its hash. undefined when no node gives one of them. */
   async #fetchAfter(
     number: number,
     target: Position,
@@ -303,7 +304,7 @@ export class Advance {
     this.#tellUpdate(removed, reorganisation);
   }
 
-  /** While the removed branch is the stored one yet. */
+  /** To be called before the update, while the removed branch is still the stored one. */
   #reorganisationOf(removed: number, added: readonly TakenBlock[]): Reorganisation {
     const { tables } = this.#parts.store;
     const at = (tables.head?.number ?? 0) - removed;
@@ -340,17 +341,16 @@ const linkOf = ({ hash, outline }: TakenBlock): Link => ({
   parentHash: outline.parentHash,
 });
 
-/** The hash at a number; undefined when it is not known. */
+/** Both give the hash at a number; undefined when it is not known. */
 type Chains = {
   readonly ours: (number: number) => string | undefined;
   readonly theirs: (number: number) => Promise<string | undefined>;
 };
 
 /**
- * The newest block that both have, by steps that double and then halve: a few questions where the
- * fork is near, and some twenty where it is 10,000 blocks away.
- *
- * @returns "none" when they differ already at the lowest number; "unclear" when the other chain does not tell.
+ * Finds the newest block that both chains have. The steps are doubled until a common block is found, and halved then:
+ * this takes a few questions when the fork point is near, and about twenty when it is 10,000 blocks away.
+ * @returns "none" when the chains differ at the lowest number, too; "unclear" when the other chain gives no hash.
  */
 export async function findFork(
   { lowest, highest }: { lowest: number; highest: number },
@@ -385,11 +385,10 @@ export async function findFork(
 type Link = Position & { readonly parentHash: string };
 
 /**
- * How the head gets from where it is to the end of a branch.
- *
- * @param branch Oldest first. Empty: the head falls back to `onto`.
- * @param onto The canonical block on which the branch stands.
- * @returns undefined when the branch is not one, or does not stand there.
+ * How many blocks are removed when the head becomes the last block of a branch.
+ * @param branch Oldest first. If it is empty, `onto` becomes the head.
+ * @param onto The canonical block that is the parent of the branch's first block.
+ * @returns undefined when the blocks are not linked to each other and to `onto`.
  */
 export function planUpdate(
   head: Position,

@@ -1,5 +1,5 @@
-// Follows the head of one network: learns what a node's newest block is, and has the stored
-// chain taken there (advance.ts). Nobody else moves it.
+// Follows the head of one network: learns which block is the newest one of a node, and extends the stored chain up to
+// it (advance.ts). No other code changes the head of the stored chain.
 
 import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -14,48 +14,48 @@ export type FollowedNode = Pick<
   "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "standsAt"
 >;
 
-/** What a store that is not prepared, or cannot be written, means for the follower. */
+/** What the follower needs of the store before it writes. */
 type StoreWriting = {
   /** Makes the store ready for this chain. @throws NotWritable */
   prepare(): Promise<void>;
-  /** Why it cannot be written now. */
+  /** Why the store cannot be written now; undefined when it can. */
   readonly why: () => string | undefined;
 };
 
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
-  /** The nodes that may be asked now, in order. */
+  /** The nodes that may be asked now, in the order of the configuration. */
   readonly nodes: () => readonly FollowedNode[];
   readonly writing: StoreWriting;
   readonly clock: Clock;
-  /** The head is the newest block, a node said. @param at By the clock. */
+  /** Is called when a node said that our head is its newest block. @param at When the node said so, by the clock's `now`. */
   readonly onConfirmed: (at: number) => void;
-  /** Whether the chain is live may have changed. */
+  /** Is called when the chain may have become live, or is no longer live. */
   readonly onLive: () => void;
 };
 
-/** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
+/** A node that failed as leader is not chosen again for this time, in milliseconds, while there is another node. */
 const DISTRUST_MS = 3_000;
-/** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
+/** After this time, in milliseconds, all nodes are asked for their heads, not only the leader. */
 const LOOK_AROUND_MS = 2_000;
-/** On a chain that never stands still, so many looks are enough. */
+/** After this many tries the chain goes live, although the head has changed since the try before. */
 const LIVE_AFTER = 3;
-/** While heads are pushed, a look is taken all the same, but not so often: no node pushes a rollback. */
+/** Nodes that push their heads are also polled, but less often: no node pushes a head that is lower than the last one. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 
 export class Follower {
   readonly #heads: NodeHeads;
   readonly #distrustedUntil = new Map<string, number>();
-  /** Nodes that push their heads. One of the same name may take the place of another. */
+  /** The nodes that push their heads. Another node of the same name may take the place of one of them. */
   readonly #watched = new Set<FollowedNode>();
   #leader: string | undefined;
   #isLive = false;
-  /** Why the chain is not followed now, until it is live again. */
+  /** Why the stored chain is not extended now; undefined again when it is live. */
   #whyStopped: string | undefined;
-  /** The head that was gone to before the chain went live. */
+  /** The hash of the head to which the stored chain was extended last, before the chain went live. */
   #reached: string | undefined;
   #triesToGoLive = 0;
   #lookedAroundAt = Number.NEGATIVE_INFINITY;
-  /** Resolved when all nodes were looked at once more. */
+  /** These are called when all nodes were asked once more. */
   #waiting: (() => void)[] = [];
   #isUrgent = false;
   #wake: () => void = () => undefined;
@@ -86,17 +86,17 @@ export class Follower {
     for (const done of this.#waiting.splice(0)) done();
   }
 
-  /** The stored chain was that of the nodes once; from then on it is what callers see. */
+  /** Whether callers are shown the stored chain: true once its head was the nodes' head. */
   get isLive(): boolean {
     return this.#isLive;
   }
 
-  /** The number of a block above the head that is too large to be taken in; undefined when none is. */
+  /** The number of a block above the head that is too large to be stored; undefined when there is none. */
   get hurdle(): number | undefined {
     return this.#advance.hurdle;
   }
 
-  /** Why the stored chain is left where it is; undefined while it is followed. */
+  /** Why the stored chain is not extended now; undefined while it is. */
   get whyStopped(): string | undefined {
     return this.#whyStopped;
   }
@@ -106,13 +106,13 @@ export class Follower {
     return this.#leader;
   }
 
-  /** Looks at all nodes at once: there is word of a new block. */
+  /** Asks all nodes for their heads now. To be called when there is probably a new block. */
   hurry(): void {
     this.#isUrgent = true;
     this.#wake();
   }
 
-  /** Looks at all nodes and goes where the head is; resolves when that is done, as far as it can be. */
+  /** Asks all nodes for their heads, and extends the stored chain up to the best head. Resolves also when that failed. */
   lookAround(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -120,7 +120,7 @@ export class Follower {
     });
   }
 
-  /** Calls `listener` after each chain update; returns how to stop. */
+  /** Calls `listener` after each chain update. @returns What ends these calls. */
   onUpdate(listener: () => void): () => void {
     this.#onUpdate.add(listener);
     return () => this.#onUpdate.delete(listener);
@@ -160,7 +160,7 @@ export class Follower {
     return isCalm ? Math.max(PUSHED.leastMs, pollMs * PUSHED.times) : pollMs;
   }
 
-  /** Finds out where the head is, and goes there. */
+  /** Asks nodes for their heads, and extends the stored chain up to the leader's head. */
   async #look(isUrgent: boolean): Promise<void> {
     const nodes = this.#parts.nodes();
     for (const node of nodes) this.#watch(node);
@@ -186,10 +186,10 @@ export class Follower {
       return;
     }
     this.#distrust(chosen.name);
-    if (nodes.some(({ name }) => !this.#isDistrusted(name))) this.#wake(); // another one may lead
+    if (nodes.some(({ name }) => !this.#isDistrusted(name))) this.#wake(); // another node may lead
   }
 
-  /** Takes the stored chain to the head, where it can be written; where the nodes stand is known all the same. */
+  /** Extends the stored chain up to the head. @returns "stopped" when the store cannot be written. */
   async #advanceTo(
     head: Position,
     chosen: FollowedNode,
@@ -205,7 +205,7 @@ export class Follower {
     return this.#advance.to(head, chosen, nodes);
   }
 
-  /** Callers are not shown a head that stays behind: what they ask goes to the nodes. */
+  /** From now on calls go to the nodes: callers are not shown a head that grows old. */
   #stop(why: string): void {
     this.#whyStopped = why;
     this.#isLive = false;
@@ -215,8 +215,8 @@ export class Follower {
   }
 
   /**
-   * Callers saw the nodes' own head until now, and it may have moved on while blocks were
-   * fetched: the chain is looked at once more before it takes its place.
+   * Until now callers saw the nodes' own head, which may have changed while blocks were fetched. So the chain goes live
+   * only when the nodes are asked once more and their head is still the same.
    */
   #goLive(head: Position): void {
     this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
@@ -246,13 +246,13 @@ export class Follower {
     return (this.#distrustedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
-  /** Which nodes callers' questions should go to: those on the chain that callers are shown. */
+  /** Tells the node's upstream its head and its branch: calls go first to nodes on the chain that callers are shown. */
   #tellWhereItStands(node: FollowedNode): void {
     const head = this.#heads.of(node);
     if (head) node.standsAt(head, this.#isElsewhere(node));
   }
 
-  /** Where our chain has a block, the node's head is another one. */
+  /** Whether the stored chain has another block than the node's head at that height. */
   #isElsewhere(node: FollowedNode): boolean {
     const { store } = this.#parts;
     const head = this.#heads.of(node);
@@ -261,7 +261,7 @@ export class Follower {
     return ours !== undefined && ours !== head.hash;
   }
 
-  /** Lets the node push its heads, where it can. */
+  /** Subscribes to the node's heads, if the node can push them. */
   #watch(node: FollowedNode): void {
     if (!node.canSubscribe || this.#watched.has(node)) return;
     this.#watched.add(node);

@@ -1,4 +1,4 @@
-// What each node last replied of its head, and which node's chain is followed.
+// The head that each node told last, and the choice of the node whose chain is followed (the leader).
 
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -9,22 +9,22 @@ import type { Position } from "./stored-block.ts";
 export type NodeHeadsParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Ends what is under way. */
+  /** Ends all questions to nodes. */
   readonly signal: Signal;
 };
 
-/** A node is waited for so long; after the first reply, so are the others, in milliseconds. */
+/** How long one node is waited for, and how long the other nodes are after the first reply, in milliseconds. */
 const TIMEOUT_MS = 250;
-/** So long for the first of them, in milliseconds: while one says nothing, another that failed is asked again. */
+/** How long the first reply is waited for, in milliseconds; then nodes that failed are asked again. */
 const LONGEST_MS = 1_000;
-/** A node that has not replied for so long is silent, in milliseconds. A slow one replies meanwhile. */
+/** A node that did not reply for this time counts as silent, in milliseconds: a slow node replies within it. */
 const SILENT_MS = 2_000;
 
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
 export class NodeHeads {
   readonly #heads = new Map<string, { readonly head: Position; readonly at: number }>();
-  /** Of nodes that were asked for their head, at that time, and have not replied yet. */
+  /** The questions without a reply, each with the time at which the node was asked, by the names of the nodes. */
   readonly #reading = new Map<string, { readonly read: Promise<void>; readonly at: number }>();
   readonly #parts: NodeHeadsParts;
 
@@ -32,17 +32,17 @@ export class NodeHeads {
     this.#parts = parts;
   }
 
-  /** undefined while the node does not tell it. */
+  /** The node's head; undefined while the node tells none, or is silent. */
   of(node: Pick<AskedNode, "name">): Position | undefined {
     return this.#said(node)?.head;
   }
 
-  /** When the node said so, by the clock. */
+  /** When the node told its head, by the clock's `now`. */
   saidAt(node: Pick<AskedNode, "name">): number | undefined {
     return this.#said(node)?.at;
   }
 
-  /** What a node said before it fell silent counts no longer. */
+  /** What the node told last; undefined for a silent node, unless it told its head after it was asked. */
   #said({ name }: Pick<AskedNode, "name">) {
     const said = this.#heads.get(name);
     const { at = Number.POSITIVE_INFINITY } = this.#reading.get(name) ?? {};
@@ -50,18 +50,18 @@ export class NodeHeads {
     return said && (!isSilent || said.at > at) ? said : undefined;
   }
 
-  /** The node pushed its head. */
+  /** To be called when the node pushed its head. */
   tell({ name }: Pick<AskedNode, "name">, head: Position): void {
     this.#heads.set(name, { head, at: this.#parts.clock.now() });
   }
 
-  /** Resolves when all replied, or some did and the others take their time, or none does. */
+  /** Asks all nodes. Resolves when all have replied, or when the timeouts for the others have ended. */
   async readAll(nodes: readonly AskedNode[]): Promise<void> {
     const reads = nodes.map((node) => this.#read(node).then(() => true));
     await soon(reads, { afterFirstMs: TIMEOUT_MS, longestMs: LONGEST_MS }, this.#parts);
   }
 
-  /** @returns false when it failed, or takes its time. */
+  /** Asks one node. @returns false when the node failed, or did not reply in time. */
   async read(node: AskedNode): Promise<boolean> {
     const read = this.#read(node).then(
       () => true,
@@ -70,7 +70,7 @@ export class NodeHeads {
     return (await within(TIMEOUT_MS, read, this.#parts)) ?? false;
   }
 
-  /** Rejects when the node does not tell it. A node is asked once at a time. */
+  /** Rejects when the node does not tell its head. Nobody asks a node again while it has not replied. */
   #read(node: AskedNode): Promise<void> {
     const under = this.#reading.get(node.name);
     if (under) return under.read;
@@ -91,22 +91,22 @@ export class NodeHeads {
 
 type SeenHead = {
   readonly name: string;
-  /** The newest block that the node knows; -1 while it names none. */
+  /** The number of the node's newest block; -1 while the node tells none. */
   readonly number: number;
-  /** It failed lately: its chain could not be read or proven. */
+  /** The node failed as leader lately: its blocks could not be read or proven. */
   readonly isDistrusted: boolean;
-  /** Its head is not higher than ours, and another block than ours at that height. */
+  /** The stored chain has another block than the node's head at that height. */
   readonly isElsewhere: boolean;
 };
 
-/** A node so many blocks behind the best one is still followed: nodes get blocks at different times. */
+/** A leader that is this many blocks behind the best node stays the leader: nodes get blocks at different times. */
 const TOLERATED_LAG = 1;
 
 /**
- * The present leader as long as it keeps up, so that two nodes on two forks do not pull the chain to
- * and fro; else the best of those that are not distrusted, the first of equals. A leader that left our
- * chain for a branch that is not longer is not followed while others as high as it are still with us.
- *
+ * Chooses the node whose chain is followed. The present leader stays while it keeps up: otherwise the head could change
+ * again and again between two branches. Else the node with the highest head becomes the leader, the first one of
+ * equals; distrusted nodes only when all are. Nodes on another branch that is not longer do not lead while nodes as
+ * high as they are on the stored chain.
  * @param nodes In the order of the configuration.
  */
 export function chooseLeader(

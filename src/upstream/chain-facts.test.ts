@@ -96,7 +96,7 @@ describe("why a node says nothing", () => {
   const answered = (status: number, body: object | string): Exchange => ({
     kind: "answered",
     status,
-    body: Buffer.from(typeof body === "string" ? body : JSON.stringify({ id: 1, ...body })),
+    body: Buffer.from(typeof body === "string" ? body : JSON.stringify({ id: 10, ...body })),
   });
   const TOO_LARGE: Exchange = { kind: "too large" };
   const gone = (reason: string): Exchange => ({ kind: "unreachable", reason });

@@ -21,7 +21,14 @@ import type {
   SubscriptionListener,
 } from "./connection/connection.ts";
 import type { AttemptEnding } from "./health/health.ts";
-import { ENVELOPE, type Reply, readReply, requestJson, subscriptionIdIn } from "./reply.ts";
+import {
+  ENVELOPE,
+  nextRequestId,
+  type Reply,
+  readReply,
+  requestJson,
+  subscriptionIdIn,
+} from "./reply.ts";
 
 export type Urgency = {
   /** For the count of calls: a caller's, one to follow the chain, or one to check the node. */
@@ -72,7 +79,7 @@ export type NodeRequestsParts = {
 type Sent = NodeRequest & Pick<NodeCall, "method" | "purpose"> & { readonly sentAtMs: number };
 
 export class NodeRequests {
-  #nextId = 0;
+  #lastId = 0;
   readonly #options: { readonly network: string; readonly upstream: string };
   readonly #parts: NodeRequestsParts;
 
@@ -143,8 +150,8 @@ export class NodeRequests {
 
   #request(call: NodeCall): Sent {
     const { method, paramsJson, purpose, maxBytes, holder, turn, unsubscribe, headers } = call;
-    this.#nextId += 1;
-    const id = this.#nextId;
+    const id = nextRequestId(this.#lastId);
+    this.#lastId = id;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const sentAtMs = this.#parts.clock.now();

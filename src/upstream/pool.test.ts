@@ -328,7 +328,7 @@ describe("single nodes", () => {
     const call = outcome(method, undefined, options);
     await clock.advance(500);
     await clock.advance(50);
-    answer({ kind: "answered", status: 200, body: Buffer.from('{"id":2,"result":"new"}') });
+    answer({ kind: "answered", status: 200, body: Buffer.from('{"id":20,"result":"new"}') });
     expect(await call).toBe(`"${want}"`);
   });
 

@@ -50,6 +50,17 @@ export type Reply =
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
 
+/**
+ * Ids of requests are multiples of this. An answer under a neighbouring number is the answer to no call, so a node that
+ * counts wrong gives no call the answer to another one.
+ */
+const ID_STEP = 10;
+/** The ids begin again after this: some nodes read no larger numbers than 2^31. */
+const LAST_ID = 2_000_000_000;
+
+/** @param id The id of the request before; 0 for the first one. */
+export const nextRequestId = (id: number): number => (id < LAST_ID ? id + ID_STEP : ID_STEP);
+
 /** The request as it is sent. @param paramsJson A JSON array, spliced in as it is. */
 export const requestJson = (id: number, method: string, paramsJson: string): string =>
   `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${paramsJson}}`;
@@ -60,8 +71,8 @@ export type Asker = (method: string, paramsJson?: string) => Promise<Reply>;
 export function askerOf(connection: Pick<Connection, "send">, signal: Signal = NEVER): Asker {
   let lastId = 0;
   return async (method, paramsJson = "[]") => {
-    lastId += 1;
-    const id = lastId;
+    const id = nextRequestId(lastId);
+    lastId = id;
     const json = requestJson(id, method, paramsJson);
     return readReply(await connection.send({ id, json }, signal), id);
   };

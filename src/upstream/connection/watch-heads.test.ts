@@ -89,7 +89,7 @@ describe("new heads", () => {
       { number: 0, hash: hash("b") },
     ];
     expect(heard).toEqual([...heads, "end"]);
-    expect(node.requests).toEqual([requestJson(1, "eth_subscribe", '["newHeads"]')]);
+    expect(node.requests).toEqual([requestJson(10, "eth_subscribe", '["newHeads"]')]);
     expect(counted).toEqual(["result follow"]);
     expect(upstream.canSubscribe).toBe(true);
   });

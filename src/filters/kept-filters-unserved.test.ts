@@ -6,7 +6,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { addCounted, encodeFilter, hasRoom } from "./filter-record.ts";
-import { newId, UnservedFilters } from "./kept-filters.ts";
+import { endUnserved, newId } from "./kept-filters.ts";
 
 const MINUTE_MS = 60_000;
 const told = { number: 1, hash: `0x${"a".repeat(64)}` };
@@ -14,7 +14,8 @@ const told = { number: 1, hash: `0x${"a".repeat(64)}` };
 let path: string;
 let state: LmdbState;
 let clock: FakeClock;
-let unserved: UnservedFilters;
+let closing: AbortController;
+let unserved: Promise<void>;
 let isAway: boolean;
 
 beforeEach(async () => {
@@ -28,11 +29,13 @@ beforeEach(async () => {
   };
   const update: LmdbState["update"] = (...change) => state.update(...change);
   const isServed = (network: string): boolean => network === "main";
-  unserved = new UnservedFilters({ state: { list, update }, clock, isServed });
-  unserved.start();
+  closing = new AbortController();
+  const { signal } = closing;
+  unserved = endUnserved(isServed, { state: { list, update }, clock, signal });
 });
 afterEach(async () => {
-  await unserved.close();
+  closing.abort();
+  await unserved;
   await state.close();
   await rm(path, { recursive: true });
 });

@@ -267,57 +267,35 @@ export function newId(): string {
   return `0x${bytes.toString("hex")}`;
 }
 
-type UnservedFiltersParts = {
-  readonly state: Pick<State, "list" | "update">;
-  readonly clock: Clock;
-  readonly isServed: (network: string) => boolean;
-};
-
 const UNSERVED_SWEPT_EVERY_MS = 300_000;
 
 /**
- * Ends the filters of networks that are no longer served. A network ends its own filters while it is served; later they
- * would count for their keys for ever.
+ * Ends the filters of networks that are no longer served, until the signal aborts. A network ends its own filters while
+ * it is served; later they would count for their keys for ever. Another gateway with another configuration may serve
+ * such a network, so only filters that nobody polls are ended.
  */
-export class UnservedFilters {
-  readonly #lifetime: Lifetime;
-  readonly #closing = new AbortController();
-  #running: Promise<void> = Promise.resolve();
-  readonly #parts: UnservedFiltersParts;
-
-  constructor(parts: UnservedFiltersParts) {
-    this.#lifetime = new Lifetime(parts);
-    this.#parts = parts;
-  }
-
-  /**
-   * Another gateway with another configuration may serve such a network, so only filters that nobody polls are ended.
-   */
-  start(): void {
-    this.#lifetime.begin();
-    const { clock } = this.#parts;
-    this.#running = repeat(UNSERVED_SWEPT_EVERY_MS, () => this.#end(), {
-      clock,
-      signal: this.#closing.signal,
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#running;
-  }
-
-  async #end(): Promise<void> {
-    const { state, clock, isServed } = this.#parts;
-    const entries = await this.#lifetime.noting(state.list("filter "));
+export function endUnserved(
+  isServed: (network: string) => boolean,
+  parts: {
+    readonly state: Pick<State, "list" | "update">;
+    readonly clock: Clock;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const { state, clock } = parts;
+  const lifetime = new Lifetime(parts);
+  const end = async (): Promise<void> => {
+    const entries = await lifetime.noting(state.list("filter "));
     for (const [index, { key, text }] of entries.entries()) {
       if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();
       const [, network = ""] = key.split(" ");
       // Names of networks have no underscores, so this is another entry about filters.
       if (network.startsWith("_") || isServed(network)) continue;
       const record = decodeFilter(text);
-      if (!this.#lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;
+      if (!lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;
       await removeCounted({ key, text }, state);
     }
-  }
+  };
+  lifetime.begin();
+  return repeat(UNSERVED_SWEPT_EVERY_MS, end, parts);
 }

@@ -2,7 +2,7 @@
 // then all replaced in one step.
 
 import type { Config } from "../config/schema.ts";
-import { UnservedFilters } from "../filters/kept-filters.ts";
+import { endUnserved } from "../filters/kept-filters.ts";
 import { within } from "../lib/waiting.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
@@ -29,8 +29,9 @@ export class Networks {
   #nameOfHost: (host: string | undefined) => string | undefined;
   #unidentified: Plan["unidentified"];
   readonly #leaving: LeavingNetworks;
-  /** undefined where another process ends the filters. */
-  readonly #unserved: UnservedFilters | undefined;
+  readonly #closing = new AbortController();
+  /** Resolves when no filters are ended any more. */
+  #unserved: Promise<void> = Promise.resolve();
   readonly #parts: NetworksParts;
 
   constructor(plan: Plan, parts: NetworksParts) {
@@ -40,11 +41,9 @@ export class Networks {
     this.#nameOfHost = resolverOf(plan);
     this.#waitFor(plan.unidentified);
     this.#leaving = new LeavingNetworks(parts);
-    const isServed = (name: string): boolean => this.#byName.has(name);
     parts.drains.onChange(() => {
       for (const [name, { pool }] of this.#byName) pool.drain(parts.drains.of(name));
     });
-    if (parts.role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, isServed });
   }
 
   /** By name. A reload changes all of it in one step. */
@@ -67,11 +66,16 @@ export class Networks {
 
   async start(): Promise<void> {
     for (const network of this.all) await network.start();
-    this.#unserved?.start();
+    const { state, clock, role } = this.#parts;
+    const { signal } = this.#closing;
+    // Where there are several processes, the writer ends the filters.
+    if (role.kind !== "server")
+      this.#unserved = endUnserved((name) => this.#byName.has(name), { state, clock, signal });
   }
 
   async close(): Promise<void> {
-    await this.#unserved?.close();
+    this.#closing.abort();
+    await this.#unserved;
     await Promise.all([...this.all.map((network) => network.close()), this.#leaving.empty()]);
   }
 

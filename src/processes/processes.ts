@@ -93,13 +93,11 @@ export class Processes {
 
   /** The metrics of the processes that answer in time. */
   async measure(): Promise<Measured> {
-    const measured = await Promise.all(
-      this.#all.map(async (child) => {
-        const values = await child.request({ what: "measure" }, TIMEOUT_MS).catch(() => undefined);
-        return values ? ([child.name, values as object[]] as const) : undefined;
-      }),
-    );
-    return new Map(measured.filter((each) => each !== undefined));
+    const ask = async (child: Supervised) => {
+      const values = await child.request({ what: "measure" }, TIMEOUT_MS);
+      return [child.name, values as object[]] as const;
+    };
+    return new Map(await inTime(this.#all.map(ask)));
   }
 
   /** How the networks do, as the writer sees them. */
@@ -109,9 +107,8 @@ export class Processes {
 
   /** The incidents of the processes that answer in time. */
   async incidents(): Promise<readonly NetworkIncidents[]> {
-    const ask = (child: Supervised): Promise<unknown> =>
-      child.request({ what: "incidents" }, TIMEOUT_MS).catch(() => []);
-    return ((await Promise.all(this.#all.map(ask))) as (readonly NetworkIncidents[])[]).flat();
+    const asked = this.#all.map((child) => child.request({ what: "incidents" }, TIMEOUT_MS));
+    return ((await inTime(asked)) as (readonly NetworkIncidents[])[]).flat();
   }
 
   /** Resolves when all processes that answer in time have seen what is in the state now. */
@@ -124,14 +121,8 @@ export class Processes {
 
   /** The recent slow and failed calls of the servers that answer in time, newest first. */
   async calls(): Promise<readonly TailedCall[]> {
-    const told = await Promise.all(
-      this.#servers.map(
-        (server) =>
-          server.request({ what: "calls" }, TIMEOUT_MS).catch(() => []) as Promise<
-            readonly TailedCall[]
-          >,
-      ),
-    );
+    const asked = this.#servers.map((server) => server.request({ what: "calls" }, TIMEOUT_MS));
+    const told = (await inTime(asked)) as (readonly TailedCall[])[];
     return told.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
   }
 
@@ -239,6 +230,12 @@ export class Processes {
     else this.#servers[server - 1]?.send({ kind: "answer", server, id, result: { kind: "away" } });
   }
 }
+
+/** What those give that answer in time. */
+const inTime = async <Value>(asked: readonly Promise<Value>[]): Promise<Value[]> =>
+  (await Promise.allSettled(asked)).flatMap((each) =>
+    each.status === "fulfilled" ? [each.value] : [],
+  );
 
 /** Its log lines go where ours go. Bytes are sent as they are. */
 const forkChild = (program: string): ChildProcess =>

@@ -1,5 +1,5 @@
-// Keys of two gateways over one Redis: what happens at one is known at the other, and goes on while
-// Redis is away.
+// Keys, and nodes that are drained, of two gateways over one Redis: what happens at one is known at the other, and goes on
+// while Redis is away.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
@@ -27,7 +27,11 @@ describe.skipIf(!isHere)("keys over one Redis", () => {
       startGatewayProcess({
         state: redis.url,
         networks: {
-          main: { family: "evm", chainId: anvil.chainId, upstreams: [{ url: anvil.url }] },
+          main: {
+            family: "evm",
+            chainId: anvil.chainId,
+            upstreams: [{ url: anvil.url, name: "own" }],
+          },
         },
       });
     gateways = [await start(), await start()];
@@ -64,6 +68,24 @@ describe.skipIf(!isHere)("keys over one Redis", () => {
     await works(key);
     await keys("revoke", "web");
     await isUnknown(key);
+  });
+
+  const isDrained = async ({ metricsUrl }: RunningGateway): Promise<boolean> =>
+    (await (await fetch(metricsUrl)).text()).includes(
+      'headgate_upstream_drained{network="main",upstream="own"} 1',
+    );
+
+  it("a node is drained everywhere within a second, by whichever gateway, and undrained", async () => {
+    const tell = async (gateway: RunningGateway, act: "drain" | "undrain"): Promise<void> => {
+      const url = gateway.metricsUrl.replace("/metrics", `/networks/main/upstreams/own/${act}`);
+      const headers = { "content-type": "application/json" };
+      expect((await fetch(url, { method: "POST", headers })).status).toBe(200);
+    };
+    await tell(gateways[0], "drain");
+    expect(await isDrained(gateways[0])).toBe(true);
+    await until("the other knows", () => isDrained(gateways[1]), SECOND_MS);
+    await tell(gateways[1], "undrain");
+    await until("it is known", async () => !(await isDrained(gateways[0])), SECOND_MS);
   });
 
   it("go on while Redis is away; what was changed before it came back is caught up with", async () => {

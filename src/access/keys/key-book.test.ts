@@ -1,9 +1,11 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { apiKey, hashedKey } from "../../config/key-settings.ts";
+import { errors } from "../../jsonrpc/rpc-error.ts";
+import { HeldState } from "../../state/held-state.ts";
 import { LmdbState } from "../../state/lmdb-state.ts";
 import { KeyBook, type KeyMade, type KeyRefusal } from "./key-book.ts";
 import { isKeyText } from "./key-hash.ts";
@@ -178,5 +180,38 @@ describe("the list", () => {
       ["b", "made"],
     ]);
     expect(JSON.stringify(await book.list())).not.toMatch(/hash|sha256|secret/);
+  });
+});
+
+describe("a key that leaked while the disk is full", () => {
+  it("is revoked or disabled at once, for good when there is room; nothing else is changed", async () => {
+    let isFull = false;
+    const disk = Object.assign(Object.create(state) as LmdbState, {
+      get: (key: string) => state.get(key),
+      list: (prefix: string) => state.list(prefix),
+      update: (...asked: Parameters<LmdbState["update"]>) =>
+        isFull ? Promise.reject(errors.stateNotWritable("no space")) : state.update(...asked),
+    });
+    const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+    const held = new HeldState(disk, { clock, log: quiet });
+    const options = { keys: [], networks: [], openMethods: [], secret: "a secret of sixteen" };
+    const own = new KeyBook(options, { state: held, clock });
+    for (const name of ["web", "app"]) made(await own.create({ name }));
+    const before = await state.get(VERSION);
+    isFull = true;
+    expect(await own.revoke("web")).toMatchObject({ key: { status: "revoked", isKept: false } });
+    expect(await own.disable("app")).toMatchObject({ key: { status: "disabled", isKept: false } });
+    expect(await own.revoke("web")).toMatchObject({ kind: "refused" }); // it is revoked
+    await expect(own.enable("app")).rejects.toThrow("no space");
+    await expect(own.create({ name: "more" })).rejects.toThrow("no space");
+    const statuses = async (of: KeyBook) => (await of.list()).map(({ status }) => status);
+    expect(await statuses(own)).toEqual(["disabled", "revoked"]);
+    expect(await statuses(book)).toContain("active"); // what is on the disk
+    expect(await held.get(VERSION)).not.toBe(before); // so that everybody looks again
+    isFull = false;
+    await clock.advance(1_000);
+    await vi.waitFor(() => expect(held.isHeld(VERSION)).toBe(false));
+    expect(await statuses(book)).toEqual(["active", "disabled", "revoked"]); // the first is of the file
+    expect(await own.show("web")).not.toHaveProperty("isKept");
   });
 });

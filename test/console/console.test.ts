@@ -16,7 +16,8 @@ let url: string;
 
 const network = (): object => ({
   ...{ family: "evm", chainId: 31_337 },
-  upstreams: [{ url: anvil?.url, name: "own" }],
+  // As long as a name may be: no screen becomes wider than the window.
+  upstreams: [{ url: anvil?.url, name: "w".repeat(64) }],
 });
 
 describe.skipIf(lacksBrowser())("the console", () => {
@@ -28,6 +29,7 @@ describe.skipIf(lacksBrowser())("the console", () => {
         ...{ listen: { port: 0 }, token: TOKEN },
         tokens: [{ name: "other", role: "all", token: OTHER }],
       },
+      keys: [{ name: "k".repeat(64), key: "test-key" }],
       networks: { main: network() },
     });
     url = gateway.metricsUrl.replace("/metrics", "");

@@ -2,12 +2,10 @@
 // stay, as they were last read.
 import { AggregatorRegistry, Gauge, Registry } from "prom-client";
 import {
-  ADMIN_REFUSED,
   type AdminRefusal,
-  CERTIFICATE_EXPIRES,
   type DeclaredMetric,
+  declarationOf,
   Tally,
-  UNEXPECTED_ERRORS,
   type UnexpectedKind,
 } from "./metrics.ts";
 
@@ -38,9 +36,13 @@ export class CombinedMetrics {
     this.#own,
   );
   /** Counted here for all processes: a process with an unexpected error ends before it is read. */
-  readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#own);
-  readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#own);
-  readonly #certificateExpires = new Gauge({ ...CERTIFICATE_EXPIRES, registers: [this.#own] });
+  readonly #unexpected = new Tally(declarationOf("unexpected_errors_total{kind}"), this.#own);
+  readonly #adminRefused = new Tally(declarationOf("admin_refused_total{why}"), this.#own);
+  readonly #certificateExpires = new Gauge({
+    ...declarationOf("tls_certificate_expires_timestamp_seconds{port}"),
+    aggregator: "min",
+    registers: [this.#own],
+  });
   readonly #measure: () => Promise<Measured>;
 
   /** @param parts.measure Reads the metrics of the processes that answer in time. */
@@ -72,11 +74,11 @@ export class CombinedMetrics {
   }
 
   readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
-    if (times > 0) this.#unexpected.add(kind, { kind }, times);
+    if (times > 0) this.#unexpected.add(times, kind);
   };
 
   adminRefused(why: AdminRefusal): void {
-    this.#adminRefused.add(why, { why });
+    this.#adminRefused.add(1, why);
   }
 
   certificateExpires(port: "admin", atMs: number): void {
@@ -85,7 +87,7 @@ export class CombinedMetrics {
 
   /** A process of this name ended; another one may take its place. */
   async processEnded(name: string, why: "hung" | "ended"): Promise<void> {
-    this.#replaced.add(`${name} ${why}`, { process: name, why });
+    this.#replaced.add(1, name, why);
     const last = this.#last.get(name) ?? [];
     this.#last.delete(name);
     const counted = (last as Metric[]).filter(

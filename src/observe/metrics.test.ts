@@ -17,16 +17,16 @@ async function told(
   labelNames: ["network"] | [],
 ) {
   const [own, theirs] = [new Registry(), new Registry()];
-  const tally = new TimeTally<string>({ ...declared, labelNames: [...labelNames] }, own);
+  const tally = new TimeTally({ ...declared, labelNames: [...labelNames] }, own);
   const histogram = new Histogram({
     ...declared,
     labelNames: [...labelNames],
     registers: [theirs],
   });
   for (const [network, time] of times) {
-    const labels = labelNames.length === 0 ? {} : { network };
-    tally.add(labelNames.length === 0 ? "" : network, labels, time);
-    histogram.observe(labels, time);
+    const isLabelled = labelNames.length > 0;
+    tally.times(...(isLabelled ? [network] : [])).add(time);
+    histogram.observe(isLabelled ? { network } : {}, time);
   }
   return Promise.all(
     [own, theirs].map(async (registry) => {

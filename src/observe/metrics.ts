@@ -1,7 +1,13 @@
 // What the gateway counts, for Prometheus. Labels come from the configuration and the catalogue, never from callers, so
 // their number is bounded.
 
-import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
+import {
+  Counter as CounterOfPrometheus,
+  collectDefaultMetrics,
+  Gauge,
+  type Metric,
+  Registry,
+} from "prom-client";
 import {
   type MemoryBudget,
   type MemoryRefusal,
@@ -32,25 +38,6 @@ export type UpstreamRecord = {
 /** An unhandled rejection, or an uncaught exception. */
 export type UnexpectedKind = "rejection" | "exception";
 
-export const UNEXPECTED_ERRORS = {
-  name: "headgate_unexpected_errors_total",
-  help: "Errors that nobody expected, of this and of earlier processes: each is logged with its stack.",
-  labelNames: ["kind" as const],
-};
-
-export const ADMIN_REFUSED = {
-  name: "headgate_admin_refused_total",
-  help: "Requests to the admin API that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate, too many tries at once.",
-  labelNames: ["why" as const],
-};
-
-export const CERTIFICATE_EXPIRES = {
-  name: "headgate_tls_certificate_expires_timestamp_seconds",
-  help: "When the certificate for callers, or for the admin port, expires.",
-  labelNames: ["port" as const],
-  aggregator: "min" as const,
-};
-
 /** Why the admin API refused a request. */
 export type AdminRefusal = "token" | "role" | "origin" | "handshake" | "tries";
 
@@ -62,6 +49,10 @@ const SECONDS = [
 const COUNTERS = {
   "writers_replaced_total{why}":
     "Threads that write the stores, started again since they ended by themselves, or hung.",
+  "unexpected_errors_total{kind}":
+    "Errors that nobody expected, of this and of earlier processes: each is logged with its stack.",
+  "admin_refused_total{why}":
+    "Requests to the admin API that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate, too many tries at once.",
   "calls_total{network,method,outcome}": "Calls answered.",
   "compute_units_total{network}": "What the calls cost.",
   "key_guesses_total{refused}":
@@ -145,12 +136,11 @@ const LEAST = {
     "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
   state_writable:
     "1 while the state on this machine's disk can be written, 0 while the disk does not take it.",
+  "tls_certificate_expires_timestamp_seconds{port}":
+    "When the certificate for callers, or for the admin port, expires.",
   "upstream_usable{network,upstream}": "1 while the node is asked, 0 while it is kept out.",
   state_reachable: "1 while the shared state can be reached, 0 while it is away.",
 } as const;
-
-type LabelsOf<Key> = Key extends `${string}{${infer Labels}}` ? Split<Labels> : never;
-type Split<Text> = Text extends `${infer First},${infer Rest}` ? First | Split<Rest> : Text;
 
 /** A metric as the registry describes it. */
 export type DeclaredMetric = {
@@ -160,6 +150,7 @@ export type DeclaredMetric = {
   readonly labelNames: readonly string[];
 };
 
+type Counter = keyof typeof COUNTERS;
 type Declared = { readonly name: string; readonly help: string; readonly labelNames: string[] };
 
 type CallCounts = {
@@ -187,6 +178,12 @@ const madeOf = <Key extends string, Metric>(
     Object.entries<string>(table).map(([key, help]) => [key, make({ ...declaredIn(key), help })]),
   ) as Record<Key, Metric>;
 
+/** A counter, or a gauge, as several registries have it. */
+export const declarationOf = (key: Counter | keyof typeof LEAST): Declared => ({
+  ...declaredIn(key),
+  help: { ...COUNTERS, ...LEAST }[key],
+});
+
 function declaredIn(key: string): Omit<Declared, "help"> {
   const [name = "", labels = ""] = key.replace("}", "").split("{");
   return { name: `headgate_${name}`, labelNames: labels.split(",").filter(Boolean) };
@@ -197,9 +194,7 @@ type CaughtAt = Pick<Evidence, "about" | "said" | "found">;
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #counters = madeOf(COUNTERS, (declared) => new Tally(declared, this.#registry)) as {
-    readonly [Key in keyof typeof COUNTERS]: Tally<LabelsOf<Key>>;
-  };
+  readonly #counters = madeOf(COUNTERS, (declared) => new Tally(declared, this.#registry));
   readonly #histograms = madeOf(
     HISTOGRAMS,
     (declared) => new TimeTally({ ...declared, buckets: SECONDS }, this.#registry),
@@ -207,15 +202,12 @@ export class Metrics {
   readonly #gauges = madeOf(GAUGES, (declared) => this.#gauge(declared));
   readonly #most = madeOf(MOST, (declared) => this.#gauge({ ...declared, aggregator: "max" }));
   readonly #least = madeOf(LEAST, (declared) => this.#gauge({ ...declared, aggregator: "min" }));
-  readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
-  readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#registry);
-  readonly #certificateExpires = this.#gauge(CERTIFICATE_EXPIRES);
   #requestsInFlight = 0;
   readonly #requests = {
     byStatus: new Map<number, Count>(),
-    seconds: this.#histograms.http_request_seconds.times("", {}),
-    bytesIn: this.#counters.http_request_bytes_total.count("", {}),
-    bytesOut: this.#counters.http_response_bytes_total.count("", {}),
+    seconds: this.#histograms.http_request_seconds.times(),
+    bytesIn: this.#counters.http_request_bytes_total.count(),
+    bytesOut: this.#counters.http_response_bytes_total.count(),
   };
   readonly #upstreamGauges = new UpstreamGauges({ registry: this.#registry });
   readonly #callsOf = new Map<string, CallCounts>();
@@ -266,7 +258,7 @@ export class Metrics {
   );
 
   stoodStill(seconds: number): void {
-    this.#counters.stood_still_seconds_total.add("", {}, seconds);
+    this.#counters.stood_still_seconds_total.add(seconds);
   }
 
   requestStarted(): void {
@@ -291,7 +283,7 @@ export class Metrics {
     const { byStatus } = this.#requests;
     const known = byStatus.get(status);
     if (known) return known;
-    const count = this.#counters["http_requests_total{status}"].count(String(status), { status });
+    const count = this.#counters["http_requests_total{status}"].count(String(status));
     byStatus.set(status, count);
     return count;
   }
@@ -311,17 +303,16 @@ export class Metrics {
     const counts = this.#countsOf(network);
     counts.ended ??= {
       ...{ byMethod: new Map(), saved: new Map() },
-      computeUnits: this.#counters["compute_units_total{network}"].count(network, { network }),
-      seconds: this.#histograms["call_seconds{network}"].times(network, { network }),
+      computeUnits: this.#counters["compute_units_total{network}"].count(network),
+      seconds: this.#histograms["call_seconds{network}"].times(network),
     };
     return counts.ended;
   }
 
   #beginCount(network: string, method: string, outcome: CallRecord["outcome"]): Count {
     const { byMethod } = this.#endedOf(network);
-    const key = `${network} ${method} ${outcome}`;
-    const labels = { network, method, outcome };
-    const count = this.#counters["calls_total{network,method,outcome}"].count(key, labels);
+    const all = this.#counters["calls_total{network,method,outcome}"];
+    const count = all.count(network, method, outcome);
     byMethod.set(method, { ...byMethod.get(method), [outcome]: count });
     return count;
   }
@@ -332,16 +323,14 @@ export class Metrics {
   );
 
   traced(outcome: "sent" | "failed" | "dropped", calls: number): void {
-    this.#counters["traces_total{outcome}"].add(outcome, { outcome }, calls);
+    this.#counters["traces_total{outcome}"].add(calls, outcome);
   }
 
   readonly keyGuessed = this.#counting<[refused: "at once" | "delayed" | "turned away"]>(
     "key_guesses_total{refused}",
   );
 
-  adminRefused(why: AdminRefusal): void {
-    this.#adminRefused.add(why, { why });
-  }
+  readonly adminRefused = this.#counting<[why: AdminRefusal]>("admin_refused_total{why}");
 
   readonly tokenRefused = this.#counting<[why: string]>("tokens_refused_total{why}");
 
@@ -350,7 +339,7 @@ export class Metrics {
   readonly http2Ended = this.#counting<[why: string]>("http2_ended_total{why}");
 
   certificateExpires(port: "callers" | "admin", atMs: number): void {
-    this.#certificateExpires.set({ port }, atMs / 1000);
+    this.#least["tls_certificate_expires_timestamp_seconds{port}"].set({ port }, atMs / 1000);
   }
 
   networksUnidentified(count: number): void {
@@ -369,8 +358,8 @@ export class Metrics {
   }
 
   webSocketMessage(bytesIn: number): void {
-    this.#counters.websocket_messages_total.add("", {});
-    this.#counters.http_request_bytes_total.add("", {}, bytesIn);
+    this.#counters.websocket_messages_total.add(1);
+    this.#requests.bytesIn.value += bytesIn;
   }
 
   /** @param why Such as `idle`, `silent`, `restarting` or `revoked`. */
@@ -387,8 +376,7 @@ export class Metrics {
     const { saved } = this.#endedOf(network);
     let count = saved.get(how);
     if (!count) {
-      const labels = { network, how };
-      count = this.#counters["calls_saved_total{network,how}"].count(`${network} ${how}`, labels);
+      count = this.#counters["calls_saved_total{network,how}"].count(network, how);
       saved.set(how, count);
     }
     count.value += 1;
@@ -396,22 +384,13 @@ export class Metrics {
 
   upstreamAnswered(record: UpstreamRecord): void {
     const { network, upstream, kind, purpose, seconds, bytes } = record;
-    const labels = { network, upstream, outcome: kind, purpose };
+    const counters = this.#counters;
     this.#countsOf(network).upstreamCalls += 1;
-    this.#counters["upstream_calls_total{network,upstream,outcome,purpose}"].add(
-      `${network} ${upstream} ${kind} ${purpose}`,
-      labels,
-    );
-    this.#histograms["upstream_call_seconds{network,upstream}"].add(
-      `${network} ${upstream}`,
-      { network, upstream },
-      seconds,
-    );
-    this.#counters["upstream_response_bytes_total{network,upstream}"].add(
-      `${network} ${upstream}`,
-      { network, upstream },
-      bytes,
-    );
+    const calls = counters["upstream_calls_total{network,upstream,outcome,purpose}"];
+    calls.add(1, network, upstream, kind, purpose);
+    counters["upstream_response_bytes_total{network,upstream}"].add(bytes, network, upstream);
+    const times = this.#histograms["upstream_call_seconds{network,upstream}"];
+    times.times(network, upstream).add(seconds);
   }
 
   /** @param why Why another node was asked for the same call. */
@@ -461,7 +440,7 @@ export class Metrics {
   };
 
   readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
-    if (times > 0) this.#unexpected.add(kind, { kind }, times);
+    if (times > 0) this.#counters["unexpected_errors_total{kind}"].add(times, kind);
   };
 
   readonly stateWritable = (isWritable: boolean): void => {
@@ -504,8 +483,8 @@ export class Metrics {
     this.#gauges["store_bytes{network}"].set({ network }, update.bytes);
     if (update.removed === 0) return;
     if (reorganisation) this.#incidents?.reorganised(network, reorganisation);
-    this.#counters["reorganisations_total{network}"].add(network, { network });
-    this.#counters["reorganised_blocks_total{network}"].add(network, { network }, update.removed);
+    this.#counters["reorganisations_total{network}"].add(1, network);
+    this.#counters["reorganised_blocks_total{network}"].add(update.removed, network);
   }
 
   headSeen(network: string, seen: { ageMs: number; isStale: boolean }): void {
@@ -514,15 +493,9 @@ export class Metrics {
   }
 
   blockProven(network: string, proof: string, unproven: readonly string[]): void {
-    this.#counters["blocks_proven_total{network,proof}"].add(`${network} ${proof}`, {
-      network,
-      proof,
-    });
-    for (const part of unproven)
-      this.#counters["block_parts_unproven_total{network,part}"].add(`${network} ${part}`, {
-        network,
-        part,
-      });
+    this.#counters["blocks_proven_total{network,proof}"].add(1, network, proof);
+    const parts = this.#counters["block_parts_unproven_total{network,part}"];
+    for (const part of unproven) parts.add(1, network, part);
   }
 
   proofFailed(network: string, upstream: string, part: string, evidence?: CaughtAt): void {
@@ -572,16 +545,8 @@ export class Metrics {
   }
 
   /** A function that counts one more for the values of its labels, in their order. */
-  #counting<Values extends readonly string[]>(
-    key: keyof typeof COUNTERS,
-  ): (...values: Values) => void {
-    const tally: Tally<string> = this.#counters[key];
-    const labels = declaredIn(key).labelNames;
-    return (...values) =>
-      tally.add(
-        values.join(" "),
-        Object.fromEntries(labels.map((label, at) => [label, values[at] ?? ""])),
-      );
+  #counting<Values extends readonly string[]>(key: Counter): (...values: Values) => void {
+    return (...values) => this.#counters[key].add(1, ...values);
   }
 
   #countsOf(network: string): CallCounts {
@@ -625,46 +590,53 @@ function forget(gauge: Gauge, network: string): void {
 /** The count of one combination of label values, held by code that raises it often. */
 export type Count = { value: number };
 
-/** A counter that is cheap to raise: a number for each combination of label values, which Prometheus' library gets only when metrics are read. */
-export class Tally<Label extends string> {
-  readonly #values = new Map<string, Count & { readonly labels: Record<Label, string | number> }>();
+/** By the names of its labels, in their order. */
+const labelsOf = (names: readonly string[], values: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name, at) => [name, values[at] ?? ""]));
 
-  constructor(options: { name: string; help: string; labelNames: Label[] }, registry: Registry) {
-    const values = this.#values;
-    new Counter({
-      ...options,
+/** A counter that is cheap to raise: a number for each combination of label values, which Prometheus' library gets only when metrics are read. */
+export class Tally {
+  readonly #counts = new Map<string, Count & { readonly labels: Record<string, string> }>();
+  readonly #labelNames: readonly string[];
+
+  constructor(declared: Declared, registry: Registry) {
+    this.#labelNames = declared.labelNames;
+    const counts = this.#counts;
+    new CounterOfPrometheus({
+      ...declared,
       registers: [registry],
       collect() {
         this.reset();
-        for (const { labels, value } of values.values()) this.inc(labels, value);
+        for (const { labels, value } of counts.values()) this.inc(labels, value);
       },
     });
   }
 
-  /** @param key The label values as one text. */
-  add(key: string, labels: Record<Label, string | number>, by = 1): void {
-    this.count(key, labels).value += by;
+  /** @param values Of the labels, in their order. */
+  add(by: number, ...values: readonly string[]): void {
+    this.count(...values).value += by;
   }
 
-  /** The count of these labels. It exists from now on, also as 0. */
-  count(key: string, labels: Record<Label, string | number>): Count {
-    const known = this.#values.get(key);
+  /** The count of these values of the labels. It exists from now on, also as 0. */
+  count(...values: readonly string[]): Count {
+    const key = values.join("\n");
+    const known = this.#counts.get(key);
     if (known) return known;
-    const count = { labels, value: 0 };
-    this.#values.set(key, count);
+    const count = { labels: labelsOf(this.#labelNames, values), value: 0 };
+    this.#counts.set(key, count);
     return count;
   }
 }
 
 /** The histogram of one combination of label values. */
 class Times {
-  readonly labels: Readonly<Record<string, string | number>>;
+  readonly labels: Readonly<Record<string, string>>;
   /** The times in each bucket, and those above the last bound. */
   readonly counts: number[];
   sum = 0;
   readonly #buckets: readonly number[];
 
-  constructor(labels: Readonly<Record<string, string | number>>, buckets: readonly number[]) {
+  constructor(labels: Readonly<Record<string, string>>, buckets: readonly number[]) {
     this.labels = labels;
     this.counts = [...buckets, 0].map(() => 0);
     this.#buckets = buckets;
@@ -680,38 +652,31 @@ class Times {
 }
 
 /** A histogram that is cheap to raise: that of prom-client makes a text of the labels for each time. */
-export class TimeTally<Label extends string> {
+export class TimeTally {
   readonly type = "histogram";
   readonly aggregator = "sum";
   readonly name: string;
   readonly help: string;
-  readonly labelNames: readonly Label[];
+  readonly labelNames: readonly string[];
   readonly #buckets: readonly number[];
   readonly #series = new Map<string, Times>();
 
-  /** @param options.buckets Upper bounds in seconds, the lowest first. */
-  constructor(
-    options: { name: string; help: string; labelNames: Label[]; buckets: readonly number[] },
-    registry: Registry,
-  ) {
-    this.name = options.name;
-    this.help = options.help;
-    this.labelNames = options.labelNames;
-    this.#buckets = options.buckets;
-    if (options.labelNames.length === 0) this.times("", {} as Record<Label, string>);
+  /** @param declared.buckets Upper bounds in seconds, the lowest first. */
+  constructor(declared: Declared & { readonly buckets: readonly number[] }, registry: Registry) {
+    this.name = declared.name;
+    this.help = declared.help;
+    this.labelNames = declared.labelNames;
+    this.#buckets = declared.buckets;
+    if (declared.labelNames.length === 0) this.times();
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** @param key The label values as one text. */
-  add(key: string, labels: Record<Label, string | number>, seconds: number): void {
-    this.times(key, labels).add(seconds);
-  }
-
-  /** The times of these labels. They exist from now on, also without any time. */
-  times(key: string, labels: Record<Label, string | number>): Times {
+  /** The times of these values of the labels. They exist from now on, also without any time. */
+  times(...values: readonly string[]): Times {
+    const key = values.join("\n");
     const known = this.#series.get(key);
     if (known) return known;
-    const series = new Times(labels, this.#buckets);
+    const series = new Times(labelsOf(this.labelNames, values), this.#buckets);
     this.#series.set(key, series);
     return series;
   }

@@ -25,6 +25,7 @@ export default {
         "test/state/increment.ts",
         "test/subscriptions/many-sockets.ts",
         "test/support/devnet-process.ts",
+        "test/support/shuffled-runner.ts",
       ],
       project: ["test/**/*.ts", "bench/**/*.ts", "scripts/**/*.{ts,mjs}"],
       // lmdb is what the package installs; the others are programs, or read by one.

@@ -41,6 +41,12 @@ const long = globSync([
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));
 
+/** Each by itself, and with each other in whatever order. */
+const units = {
+  include: ["{src,web}/**/*.test.ts", "packages/*/src/**/*.test.ts"],
+  testTimeout: 30_000,
+};
+
 /** The gateway as a process begins with its bundle. */
 const overProcesses = {
   testTimeout: 60_000,
@@ -61,10 +67,15 @@ export default defineConfig({
     projects: [
       {
         extends: true,
+        test: { name: "unit", ...units },
+      },
+      {
+        extends: true,
         test: {
-          name: "unit",
-          include: ["{src,web}/**/*.test.ts", "packages/*/src/**/*.test.ts"],
-          testTimeout: 30_000,
+          name: "shuffled",
+          ...units,
+          runner: "test/support/shuffled-runner.ts",
+          provide: { isDeep: false, seed: seedOf("deep") },
         },
       },
       {

@@ -169,6 +169,6 @@ describe("both readers", () => {
       ),
       { numRuns: 3_000 },
     );
-    expect(plain).toBeGreaterThan(100);
+    expect(plain).toBeGreaterThan(50); // about 100 of the 3,000
   });
 });

@@ -26,49 +26,25 @@ import { requestJson } from "../upstream/reply.ts";
 import { askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS, wordsText } from "./identify.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
 
+type Print = (line: string) => void;
 type UpstreamSettings = NetworkSettings["upstreams"][number];
 
 /** @throws CommandFailure when an upstream cannot be used. */
-export async function check(config: Config, print: (line: string) => void): Promise<void> {
+export async function check(config: Config, print: Print): Promise<void> {
   const mistakes = certificateMistakes(config);
   if (mistakes.length > 0) throw new CommandFailure(mistakes.join("\n"), { exitCode: 2 });
   print("The configuration is valid.");
   // The check works without the state.
   const state = await keptStateOf(config).catch(() => undefined);
   if (config.state) print(await isReachable(state));
-  let unusable = 0;
-  const networks = { ...config.networks };
-  for (const [network, settings] of Object.entries(config.unidentified ?? {})) {
-    const found = await discoverChain(
-      askedNodes(settings, { clock: systemClock }),
-      { timeoutMs: IDENTIFY_TIMEOUT_MS },
-      { clock: systemClock },
-    );
-    print(discoveryText(network, found));
-    if (found.kind === "chain") networks[network] = { ...settings, ...found.facts };
-    else unusable += settings.upstreams.length;
-  }
+  const found = await withFoundNetworks(config, print);
+  let { unusable } = found;
   const advice: string[] = [];
-  for (const [network, settings] of Object.entries(networks)) {
-    const checked: CheckedUpstream[] = [];
-    // The upstreams are tried at once: a silent one takes its whole timeout.
-    const looks = settings.upstreams.map(async (upstream) => ({
-      upstream,
-      ...(await checkUpstream(`${network} / ${upstream.name}`, { settings, upstream })),
-    }));
-    for (const { upstream, found, takesBatches, lines } of await Promise.all(looks)) {
-      for (const line of lines) print(line);
-      const kept = { network, upstream: upstream.name, url: upstream.url };
-      const memory = state && (await readCapabilities(kept, state).catch(() => undefined));
-      for (const line of memory ? renderMemory(memory) : []) print(line);
-      if (found.kind !== "usable") unusable += 1;
-      const { name, url, vendor } = upstream;
-      const learned = { takesBatches, widestLogs: memory?.widestLogs };
-      checked.push({ name, url, vendor, found, ...learned, vendorLimits: limitsOf(vendor) });
-    }
+  for (const [network, settings] of Object.entries(found.networks)) {
+    const upstreams = await checkNetwork({ network, settings, state }, print);
+    unusable += upstreams.filter((each) => each.found.kind !== "usable").length;
     const { family, limits } = settings;
-    const of = { network, family, logBlocks: limits.logs.blocks, upstreams: checked };
-    advice.push(...adviceFor(of));
+    advice.push(...adviceFor({ network, family, logBlocks: limits.logs.blocks, upstreams }));
   }
   print(advice.length > 0 ? "Advice:" : "There is nothing to advise.");
   for (const line of advice) print(`  ${line}`);
@@ -76,6 +52,54 @@ export async function check(config: Config, print: (line: string) => void): Prom
   if (unusable > 0) {
     throw new CommandFailure(`${unusable} of the upstreams cannot be used`, { exitCode: 1 });
   }
+}
+
+type Networks = Readonly<Record<string, NetworkSettings>>;
+
+/** Adds the networks whose chain their nodes tell; the upstreams of the others are unusable. */
+async function withFoundNetworks(
+  config: Config,
+  print: Print,
+): Promise<{ networks: Networks; unusable: number }> {
+  const networks = { ...config.networks };
+  let unusable = 0;
+  const parts = { clock: systemClock };
+  for (const [network, settings] of Object.entries(config.unidentified ?? {})) {
+    const nodes = askedNodes(settings, parts);
+    const found = await discoverChain(nodes, { timeoutMs: IDENTIFY_TIMEOUT_MS }, parts);
+    print(discoveryText(network, found));
+    if (found.kind === "chain") networks[network] = { ...settings, ...found.facts };
+    else unusable += settings.upstreams.length;
+  }
+  return { networks, unusable };
+}
+
+type CheckedNetwork = {
+  readonly network: string;
+  readonly settings: NetworkSettings;
+  readonly state: State | undefined;
+};
+
+/** Tries the upstreams at once: a silent one takes its whole timeout. */
+async function checkNetwork(
+  { network, settings, state }: CheckedNetwork,
+  print: Print,
+): Promise<readonly CheckedUpstream[]> {
+  const looks = settings.upstreams.map(async (upstream) => ({
+    upstream,
+    ...(await checkUpstream(`${network} / ${upstream.name}`, { settings, upstream })),
+  }));
+  const checked: CheckedUpstream[] = [];
+  for (const { upstream, found, takesBatches, lines } of await Promise.all(looks)) {
+    for (const line of lines) print(line);
+    const { name, url, vendor } = upstream;
+    const kept = { network, upstream: name, url };
+    const memory = state && (await readCapabilities(kept, state).catch(() => undefined));
+    for (const line of memory ? renderMemory(memory) : []) print(line);
+    const learned = { takesBatches, widestLogs: memory?.widestLogs };
+    checked.push({ name, url, vendor, found, ...learned, vendorLimits: limitsOf(vendor) });
+  }
+  return checked;
 }
 
 /** The result for a network whose file does not say which chain it is. */

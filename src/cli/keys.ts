@@ -1,7 +1,6 @@
 // `headgate keys …`: reads the command line, opens the state that the gateways share, and runs the command, also while a
 // gateway runs. Each command is declared once, with its options; its help is made from that.
 
-import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import type { Change } from "../access/audit-trail.ts";
 import {
@@ -35,10 +34,12 @@ import {
   wrong,
 } from "./keys-options.ts";
 import {
+  argumentsIn,
   CommandFailure,
   configOf,
-  orWrongUsage,
   readKnownConfig,
+  WrongUsage,
+  withHelp,
   withStateOf,
 } from "./read-config.ts";
 import { table } from "./table.ts";
@@ -55,7 +56,7 @@ export async function keys(
     if (["help", "--help", "-h"].includes(word)) return print(keysHelp());
     throw wrong(`unknown command keys ${word}\n\n${keysHelp()}`);
   }
-  const asked = readArguments(word, command, rest);
+  const asked = await withHelp(helpOf(word, command), () => readArguments(word, command, rest));
   if (asked.values["help"]) return print(helpOf(word, command));
   const { path } = configOf(`keys ${word}`, textOf(asked.values["config"]), environment);
   const config = await readKnownConfig(path, environment);
@@ -74,17 +75,17 @@ function readArguments(
   command: KeysCommand,
   args: readonly string[],
 ): { name: string; values: OptionValues } {
-  const { values, positionals } = orWrongUsage(() => parse(command, args), helpOf(word, command));
+  const { values, positionals } = parse(command, args);
   const [name = values["name"] ?? "", ...more] = positionals;
   if (more.length > 0 || (command.takesName === "never" && positionals.length > 0))
-    throw wrong(`unknown argument ${more[0] ?? name}\n\n${helpOf(word, command)}`);
+    throw new WrongUsage(`unknown argument ${more[0] ?? name}`);
   if (command.takesName === "always" && name === "" && !values["help"])
-    throw wrong(`keys ${word}: the key's name is missing\n\n${helpOf(word, command)}`);
+    throw new WrongUsage(`keys ${word}: the key's name is missing`);
   return { name: String(name), values };
 }
 
 function parse(command: KeysCommand, args: readonly string[]) {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = argumentsIn({
     args: [...args],
     allowPositionals: true,
     allowNegative: true,

@@ -35,14 +35,30 @@ export class WrongUsage extends CommandFailure {
 }
 
 /** The options of a command, from what follows its name. @throws WrongUsage */
-export function optionsIn<const Options extends NonNullable<ParseArgsConfig["options"]>>(
+export const optionsIn = <const Options extends ParseArgsConfig["options"]>(
   argv: readonly string[],
   options: Options,
-) {
+) => argumentsIn({ args: [...argv], options }).values;
+
+/** As node:util's parseArgs. @throws WrongUsage */
+export function argumentsIn<const Asked extends ParseArgsConfig>(asked: Asked) {
   try {
-    return parseArgs({ args: [...argv], options }).values;
+    return parseArgs(asked);
   } catch (cause) {
     throw new WrongUsage((cause as Error).message, { cause });
+  }
+}
+
+/** Does the work, and adds the help to what it says of a wrong command line. */
+export async function withHelp<Result>(
+  help: string,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!(cause instanceof WrongUsage)) throw cause;
+    throw new CommandFailure(`${cause.message}\n\n${help}`, { exitCode: 2, cause });
   }
 }
 
@@ -242,12 +258,3 @@ function isOfRunning(path: string): boolean {
 export const programName = (environment: Environment): string =>
   ({ start: "npm start --", npx: "npx headgate" })[environment["npm_lifecycle_event"] ?? ""] ??
   "headgate";
-
-/** The result of `read`. @throws CommandFailure with the help when `read` throws. */
-export function orWrongUsage<Read>(read: () => Read, help: string): Read {
-  try {
-    return read();
-  } catch (cause) {
-    throw new CommandFailure(`${(cause as Error).message}\n\n${help}`, { exitCode: 2, cause });
-  }
-}

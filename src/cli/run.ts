@@ -1,16 +1,16 @@
 // Runs the command that the command line names. The code of a gateway is loaded only by the commands that run one: the
 // others would take twice as long with it.
-import { parseArgs } from "node:util";
 import type { Environment } from "../config/setting-names.ts";
 import { audit } from "./audit.ts";
 import { keys, keysHelp } from "./keys.ts";
 import {
+  argumentsIn,
   CommandFailure,
   configOf,
   findConfig,
-  orWrongUsage,
   readKnownConfig,
   WrongUsage,
+  withHelp,
 } from "./read-config.ts";
 
 type Command = {
@@ -81,11 +81,17 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   if (named) {
     const isAsked = ["help", "--help", "-h"].some((each) => rest.includes(each));
     if (isAsked || (named.needsWord && rest.length === 0)) return print(named.help);
-    return named.run(rest, environment, print).catch((cause: unknown) => {
-      if (!(cause instanceof WrongUsage)) throw cause;
-      throw new WrongUsage(`${cause.message}\n\n${named.help}`, { cause });
-    });
+    return withHelp(named.help, () => named.run(rest, environment, print));
   }
+  return withHelp(HELP, () => runOther(argv, environment, print));
+}
+
+/** The commands without a help of their own. */
+async function runOther(
+  argv: readonly string[],
+  environment: Environment,
+  print: Print,
+): Promise<void> {
   const { command, urls, configPath, port, key, network, help, version } = readArguments(argv);
   if (help) return print(HELP);
   if (version) {
@@ -121,9 +127,7 @@ export async function run(argv: readonly string[], environment: Environment): Pr
       return printMethodsOfKey(config, { key, network }, print);
     }
     default:
-      throw new CommandFailure(`unknown command ${command}${hintFor(command)}\n\n${HELP}`, {
-        exitCode: 2,
-      });
+      throw new WrongUsage(`unknown command ${command}${hintFor(command)}`);
   }
 }
 
@@ -144,7 +148,7 @@ function ignoreReaderGone(error: NodeJS.ErrnoException): void {
 }
 
 function readArguments(argv: readonly string[]) {
-  const { values, positionals } = orWrongUsage(() => parse(argv), HELP);
+  const { values, positionals } = parse(argv);
   const isUrl = (text: string): boolean => /^[a-z]+:/i.test(text);
   const [first = "serve", ...rest] = positionals;
   const [command, more] = isUrl(first) ? ["serve", positionals] : [first, rest];
@@ -152,7 +156,7 @@ function readArguments(argv: readonly string[]) {
   if (stray !== undefined) {
     // A URL may hold a secret.
     const shown = isUrl(stray) ? "a URL" : stray;
-    throw new CommandFailure(`unknown argument ${shown}\n\n${HELP}`, { exitCode: 2 });
+    throw new WrongUsage(`unknown argument ${shown}`);
   }
   const port = values.port === undefined ? undefined : Number(values.port);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {
@@ -164,7 +168,7 @@ function readArguments(argv: readonly string[]) {
 }
 
 const parse = (argv: readonly string[]) =>
-  parseArgs({
+  argumentsIn({
     args: [...argv],
     allowPositionals: true,
     options: {

@@ -41,6 +41,9 @@ beforeAll(async () => {
       },
     },
   });
+  await until("both nodes are usable", async () => {
+    return gateway.log.filter(({ msg }) => msg === "upstream is usable").length === 2;
+  });
 });
 afterAll(async () => {
   await gateway.stop();

@@ -21,6 +21,9 @@ export const ENTRIES = ["src/main.ts", "src/chain/thread/thread-main.ts"];
 /** They have native code. The last two are nowhere: `ws` looks for them, and goes on without. */
 const APART = ["lmdb", "@xcfx/node", "bufferutil", "utf-8-validate"];
 
+/** Of a package that is one file with all of its hashes in it, one. */
+const ONLY_A_PART = { "hash-wasm": "hash-wasm/dist/keccak.umd.min.js" };
+
 /** A process may still read an older one; and what a killed writer left is here too. */
 const KEPT = 6;
 
@@ -68,6 +71,7 @@ export async function write(folder, entries, plugins = []) {
     platform: "node",
     logLevel: "silent",
     external: APART,
+    resolve: { alias: ONLY_A_PART },
     plugins: [onlyWhatIsNamed, ...plugins],
   });
   const { output } = await build.write({

@@ -44,7 +44,7 @@ export async function startGateway(
   await untilStoresAreFree(config, parts);
   const options = { processes: 1 };
   const opened = await openProcessParts(config, options, parts);
-  const { stalls, incidents, common, drains, ...own } = opened;
+  const { watch, incidents, common, drains, ...own } = opened;
   const { metrics, state } = common;
   const isShared = config.state !== undefined;
   let { drainMs, heartbeatMs } = config.timeouts;
@@ -102,7 +102,7 @@ export async function startGateway(
     await thread.close();
     await noted;
     await state.close();
-    stalls.close();
+    watch.close();
   };
 
   try {
@@ -113,7 +113,7 @@ export async function startGateway(
     const adminPort = await admin.listen();
     const serverPort = await serverSide.listen();
     thread.start();
-    stalls.start();
+    watch.start();
     const urls = {
       server: urlOf(config.listen, serverPort),
       admin: urlOf(config.admin.listen, adminPort),

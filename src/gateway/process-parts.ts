@@ -11,7 +11,7 @@ import { Turns } from "../lib/turns.ts";
 import { Incidents } from "../observe/incidents.ts";
 import { LogLevels } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
-import { StallWatch } from "../observe/stall-watch.ts";
+import { ProcessWatch } from "../observe/process-watch.ts";
 import { HeldState } from "../state/held-state.ts";
 import { openState } from "../state/open-state.ts";
 import { Drains } from "../upstream/drains.ts";
@@ -28,7 +28,7 @@ export async function openProcessParts(
   const levels = new LogLevels(log);
   const incidents = new Incidents({ clock });
   const metrics = new Metrics(incidents);
-  const stalls = new StallWatch({ clock, log, metrics });
+  const watch = new ProcessWatch({ clock, log, metrics });
   const { memory, reconfigure } = processMemory(config, options, { metrics, clock, log });
   const opened = await openState(config, {
     ...{ clock, log },
@@ -40,7 +40,7 @@ export async function openProcessParts(
     onChange: ({ size }) => metrics.stateTextsHeld(size),
   });
   return {
-    stalls,
+    watch,
     incidents,
     /** The parts that most other parts are made with. */
     common: { metrics, state, memory, turns: new Turns({ clock }), clock, log },

@@ -4,10 +4,12 @@ import {
   AnswerRoom,
   BorrowedJson,
   CHUNK_BYTES,
+  giveBackLent,
   JsonPacker,
   kept,
   LONGEST_TEXT,
   lasting,
+  lendChunk,
   lengthOf,
   PackedJson,
   putTogether,
@@ -88,13 +90,38 @@ describe("the room of a batch", () => {
 
   it("is used again when it was given back, and never before", () => {
     const rooms = [new AnswerRoom(100), new AnswerRoom(100)];
-    const [one, other] = rooms.map((room) => room.put("", Buffer.from("1"), "")?.buffer);
-    expect(one).not.toBe(other);
+    const placeIn = (room: AnswerRoom): readonly unknown[] => {
+      const put = room.put("", Buffer.from("1"), "");
+      return [put?.buffer, put?.byteOffset];
+    };
+    const [one, other] = rooms.map(placeIn);
+    expect(one).not.toEqual(other);
     rooms[0]?.giveBack();
     rooms[0]?.giveBack();
-    const again = [1, 2].map(() => new AnswerRoom(100).put("", Buffer.from("1"), "")?.buffer);
-    expect(again[0]).toBe(one);
-    expect([one, other]).not.toContain(again[1]);
+    const again = [1, 2].map(() => placeIn(new AnswerRoom(100)));
+    expect(again[0]).toEqual(one);
+    expect([one, other]).not.toContainEqual(again[1]);
+  });
+});
+
+describe("a chunk that was lent", () => {
+  const placeOf = ({ buffer, byteOffset }: Buffer): readonly unknown[] => [buffer, byteOffset];
+
+  it("is used again once it was given back, by a part of it, and never twice at once", () => {
+    const lent = Array.from({ length: 6 }, () => lendChunk());
+    expect(new Set(lent.map((chunk) => JSON.stringify(chunk.byteOffset))).size).toBeGreaterThan(1);
+    const [one, other] = lent as [Buffer, Buffer];
+    giveBackLent(one.subarray(0, 10));
+    giveBackLent(one.subarray(0, 10));
+    const again = [lendChunk(), lendChunk()].map(placeOf);
+    expect(again[0]).toEqual(placeOf(one));
+    expect([one, other].map(placeOf)).not.toContainEqual(again[1]);
+  });
+
+  it("is not given back by bytes of others", () => {
+    const chunk = lendChunk();
+    giveBackLent(Buffer.from("some other bytes"));
+    expect(placeOf(lendChunk())).not.toEqual(placeOf(chunk));
   });
 });
 

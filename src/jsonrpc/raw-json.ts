@@ -112,31 +112,52 @@ export function parsed(json: Buffer | string): unknown {
 
 /** In bytes: what is on its way out waits in chunks of this size. */
 export const CHUNK_BYTES = 65_536;
+/**
+ * In bytes: chunks are cut from pieces that the system takes back once they are collected. What is allocated in smaller ones
+ * stays with the process as long as anything behind it is in use (docs/performance.md, Memory).
+ */
+const SLAB_BYTES = 262_144;
+let slab: Buffer = Buffer.alloc(0);
 /** So many wait to be used again: 16 MiB. */
 const MOST_IDLE = 256;
 const idle: Buffer[] = [];
 
 /** New chunks would be allocations outside of the heap, which have the collector at work: they are used again and again. */
-const takeChunk = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+function takeChunk(): Buffer {
+  const used = idle.pop();
+  if (used) return used;
+  if (slab.length === 0) slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+  const chunk = slab.subarray(0, CHUNK_BYTES);
+  slab = slab.subarray(CHUNK_BYTES);
+  return chunk;
+}
 
 /** @param chunk Nobody looks at it, or at a part of it, any more. */
 function giveBack(chunk: Buffer): void {
   if (idle.length < MOST_IDLE) idle.push(chunk);
 }
 
-/** Those that go to a writer. */
-const lent = new WeakSet<ArrayBufferLike>();
+/** Those that go to a writer, by slab and by their place in it. */
+const lent = new WeakMap<ArrayBufferLike, (Buffer | undefined)[]>();
+
+const placeOf = ({ byteOffset }: Buffer): number => Math.floor(byteOffset / CHUNK_BYTES);
 
 /** A chunk that its writer may give back. */
 export function lendChunk(): Buffer {
   const chunk = takeChunk();
-  lent.add(chunk.buffer);
+  const ofSlab = lent.get(chunk.buffer) ?? [];
+  ofSlab[placeOf(chunk)] = chunk;
+  lent.set(chunk.buffer, ofSlab);
   return chunk;
 }
 
 /** Gives a chunk back that was lent, once it was written and nobody reads it any more. Other chunks are left alone. */
-export function giveBackLent({ buffer }: Buffer): void {
-  if (lent.delete(buffer)) giveBack(Buffer.from(buffer));
+export function giveBackLent(part: Buffer): void {
+  const ofSlab = lent.get(part.buffer);
+  const chunk = ofSlab?.[placeOf(part)];
+  if (!ofSlab || !chunk) return;
+  ofSlab[placeOf(part)] = undefined;
+  giveBack(chunk);
 }
 
 /** So many chunks has one room at most: 1 MiB. */

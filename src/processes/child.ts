@@ -228,13 +228,13 @@ async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
   const { config, processes } = start;
   const service = new WriterService(parts);
   await untilStoresAreFree(config, parts);
-  const { stalls, incidents, common, drains, reconfigure, networks } = await openNetworks(
+  const { watch, incidents, common, drains, reconfigure, networks } = await openNetworks(
     start,
     { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
     parts,
   );
   await networks.start();
-  stalls.start();
+  watch.start();
   return {
     networks,
     drains,
@@ -249,7 +249,7 @@ async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
       drains.close();
       await networks.close();
       await common.state.close();
-      stalls.close();
+      watch.close();
     },
   };
 }
@@ -265,7 +265,7 @@ async function startServer(
     { send: (question) => parts.send({ kind: "question", ...question }), clock: parts.clock },
   );
   for (const each of news) link.receive({ kind: "news", ...each });
-  const { stalls, incidents, common, drains, reconfigure, networks } = await openNetworks(
+  const { watch, incidents, common, drains, reconfigure, networks } = await openNetworks(
     start,
     { kind: "server", processes, writerOf: (network) => link.of(network) },
     parts,
@@ -276,7 +276,7 @@ async function startServer(
   await serverSide.start();
   await networks.start();
   await serverSide.listen();
-  stalls.start();
+  watch.start();
   return {
     networks,
     drains,
@@ -299,7 +299,7 @@ async function startServer(
       await networks.close();
       await serverSide.close();
       await common.state.close();
-      stalls.close();
+      watch.close();
     },
   };
 }

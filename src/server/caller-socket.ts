@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { RequestScope } from "../calls/caller.ts";
 import type { RpcResponse } from "../calls/response.ts";
-import { heldBytesOf, lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
+import { giveBackLent, heldBytesOf, lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -254,16 +254,23 @@ export class CallerSocket {
   /** Makes each part of the answer when the caller has taken the part before. @throws When the answer cannot be finished. */
   async #stream(answer: RpcResponse): Promise<boolean> {
     let last: Buffer | undefined;
-    for await (const chunk of answerChunks(answer, this.#parts.turns)) {
-      if (last && !(await this.#write(last, false))) return false;
-      last = chunk;
+    try {
+      for await (const chunk of answerChunks(answer, this.#parts.turns)) {
+        if (last && !(await this.#write(last, false))) return false;
+        last = chunk;
+      }
+      return await this.#write(last ?? Buffer.alloc(0));
+    } finally {
+      answer.room?.giveBack();
     }
-    return this.#write(last ?? Buffer.alloc(0));
   }
 
   #write(part: Buffer, fin = true): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#parts.socket.send(part, { binary: false, fin }, (error) => resolve(!error));
+      this.#parts.socket.send(part, { binary: false, fin }, (error) => {
+        giveBackLent(part);
+        resolve(!error);
+      });
     });
   }
 

@@ -91,10 +91,18 @@ async function stream(
   const sent =
     gzip && pipeline([gzip, body as Writable | ServerResponse]).catch(() => response.destroy());
   let bytes = 0;
+  let unwritten = 0;
+  let isOver = false;
+  const giveBackRoom = (): void => {
+    if (isOver && unwritten === 0) answer.room?.giveBack();
+  };
   const put = (chunk: Buffer): boolean => {
     bytes += chunk.length;
-    return to.write(chunk, (error) => {
-      if (!error) giveBackLent(chunk);
+    unwritten += 1;
+    return to.write(chunk, () => {
+      unwritten -= 1;
+      giveBackLent(chunk);
+      giveBackRoom();
     });
   };
   try {
@@ -114,10 +122,13 @@ async function stream(
     if (!response.destroyed) onBroken(error);
     response.destroy();
     return bytes;
+  } finally {
+    // Of a caller that left, the system may still look at what it was given last.
+    isOver = true;
+    giveBackRoom();
   }
   if (gzip) gzip.end();
   await (sent ?? ended(response));
-  answer.room?.giveBack();
   return bytes;
 }
 

@@ -271,3 +271,21 @@ describe("a key for which too much waits", () => {
     expect(await readGauge(gateway, "headgate_memory_keys_over_share")).toBe(0);
   });
 });
+
+describe("once a storm is over", () => {
+  it("what it took is given back to the system, though few calls come", async () => {
+    await gateway.reload(settings({ reading: { atLeast: "10KiB", over: "60s" } }));
+    const block = await ask("stored", call(1, "eth_getBlockByNumber", [query.toBlock, false]));
+    const { result: found } = (await block.json()) as { result: { transactions: string[] } };
+    const hash = (id: number) => found.transactions[id % found.transactions.length];
+    const receipts = batchOf(1_000, "eth_getTransactionReceipt", (id) => [hash(id)]);
+    const before = ownBytes();
+    await Promise.all(Array.from({ length: 150 }, () => sendUnread("stored", receipts)));
+    const most = await until("it took much", async () => {
+      const own = ownBytes();
+      return own > before + 120 * MB && own;
+    });
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await until("most of it is given back", async () => ownBytes() < before + (most - before) / 3);
+  });
+});

@@ -1,5 +1,5 @@
-// One operation of a `vmTrace`: pending until the next step of its frame shows what it did, then one entry of `ops` as
-// OpenEthereum writes it.
+// One operation of a `vmTrace`. It is pending until the next step of its frame shows what it did; then it becomes one
+// entry of `ops`, as OpenEthereum writes it.
 import { isCall, isCreate, isHalt, isJump, type Operation, operationNamed } from "./opcodes.ts";
 import { memorySize, memorySlice, type Step, stackCount, stackItem } from "./struct-logs.ts";
 
@@ -7,28 +7,28 @@ import { memorySize, memorySlice, type Step, stackCount, stackItem } from "./str
 type Entry =
   | {
       readonly kind: "call";
-      /** Whose code runs. */
+      /** The address whose code runs. */
       readonly address: string;
       readonly isStatic: boolean;
-      /** Whether it was surely entered when nothing of the gas that it passes on came back. */
+      /** Whether the call surely began if all gas that it passed on was used. */
       readonly isEnteredWhenSpent: boolean;
     }
   | { readonly kind: "create"; readonly init: string };
 
-/** It holds nothing of the step itself, which can be large, while a call's whole frame runs. */
+/** It does not keep the step, which can be large: the frame of a call may have many steps. */
 export type PendingOperation = {
   readonly pc: number;
   readonly gas: number;
   readonly cost: number;
   readonly name: string;
-  /** undefined when there is none of this name: then no next step can be made sense of. */
+  /** How many stack entries it adds; undefined for an unknown operation, whose next step cannot be read. */
   readonly gives: number | undefined;
   readonly area: { readonly offset: number; readonly size: number } | null;
   readonly store: { readonly key: string; readonly val: string } | null;
   readonly entry: Entry | undefined;
-  /** What a RETURN gives out of a create's frame. */
+  /** What a RETURN in the frame of a create returns. */
   readonly returned: string;
-  /** Should there be no next step. */
+  /** How the operation ended if it is the last one of its frame. */
   readonly endsAs: OperationEnding;
 };
 
@@ -53,7 +53,7 @@ function areaOf(step: Step, { written }: Operation): PendingOperation["area"] {
   if (!written) return null;
   const offset = stackCount(step, written.offset);
   const size = sizes[written.size] ?? stackCount(step, Number(written.size));
-  // Where they are no numbers there is no gas for them either.
+  // If these are no numbers, no transaction has the gas for such an operation.
   return offset === undefined || !size ? null : { offset, size };
 }
 
@@ -74,24 +74,24 @@ function entryOf(step: Step, operation: Operation, endsAs: OperationEnding): Ent
     kind: "call",
     address: `0x${target.slice(2).padStart(40, "0").slice(-40)}`,
     isStatic: operation.name === "STATICCALL",
-    // Without value, which would give gas too, only the depth can forbid it.
+    // A call without value can be forbidden by its depth only. With value it would get gas, too.
     isEnteredWhenSpent: step.depth <= MAX_DEPTH || stackItem(step, 0) !== "0x0",
   };
 }
 
 const MAX_DEPTH = 1024;
 
-/** Of the memory, whose offset and size are at this index of the stack. */
+/** A part of the memory. @param at Where the stack has its offset, and its size behind it. */
 function slice(step: Step, at: number): string {
   const offset = stackCount(step, at) ?? 0;
   const size = stackCount(step, at + 1) ?? 0;
-  // No block has had the gas for more, before the limits of EIP-170 and EIP-3860.
+  // Before the limits of EIP-170 and EIP-3860, no block had the gas for more.
   return size > MAX_SLICE ? "0x" : (memorySlice(step.memory, offset, size) ?? "0x");
 }
 
 const MAX_SLICE = 2 ** 22;
 
-/** What is written there after the operation; undefined when the node does not say. */
+/** The bytes of this part of the memory after the operation; undefined when the node does not tell them. */
 function memoryWritten(
   { memory }: Step,
   { offset, size }: { offset: number; size: number },
@@ -100,9 +100,9 @@ function memoryWritten(
 }
 
 /**
- * How the operation ended after which its frame has no other. Most nodes do not say: geth writes an error only for
- * what it refuses to begin. "unbegun" are operations that OpenEthereum never writes down: those that it does not know, and those
- * for which the stack is too short or too full.
+ * How the last operation of a frame ended. Most nodes do not tell it: geth writes an error only for an operation that it
+ * refuses to begin. OpenEthereum never writes "unbegun" operations: those that it does not know, and those for which the
+ * stack is too short or too full.
  */
 type OperationEnding = "done" | "failed" | "unbegun";
 
@@ -115,17 +115,17 @@ function endingOf(
   if (!operation || isStackWrong(step, operation) || UNBEGUN.test(error)) return "unbegun";
   if (cost === Number.POSITIVE_INFINITY) return "unbegun";
   if (cost > gas) return "failed";
-  // OpenEthereum looks for the destination only after it wrote the jump down.
+  // OpenEthereum writes the jump before it checks the destination.
   if (isJump(operation)) return error === "" || /jump/i.test(error) ? "done" : "failed";
   if (operation.name === "REVERT") return error === "" || /revert/i.test(error) ? "done" : "failed";
   if (error !== "") return "failed";
   if (operation.name === "SELFDESTRUCT") return frame.isStatic ? "failed" : "done";
   if (isHalt(operation)) return "done";
-  // Nothing else is for free: the node knows its name, but not yet at this block.
+  // No other operation is free: the node knows its name, but the fork that adds it is later than this block.
   return cost === 0 ? "unbegun" : "failed";
 }
 
-/** In the words of geth, revm, Nethermind and Besu. */
+/** The words of geth, revm, Nethermind and Besu. */
 const UNBEGUN =
   /stack ?(under|over)flow|stack limit|insufficient.?stack|too.?many.?stack|invalid.?op|opcode.?not.?found|not.?activated|undefined.?instruction|bad.?instruction|gas uint64 overflow/i;
 
@@ -137,8 +137,8 @@ const isStackWrong = ({ stack }: Step, { takes, gives }: Operation): boolean =>
 const DELEGATION = /^0xef0100[0-9a-f]{40}$/i; // EIP-7702
 
 /**
- * Which code runs at an address: what was there before the transaction, what the transaction created there since,
- * and where an account lets another one's code run for it.
+ * Tells which code runs at an address: the code from before the transaction, the code that the transaction created there
+ * since, or the code of another account that the account delegates to.
  */
 export class CodeBook {
   readonly #codeBefore: (address: string) => string | undefined;
@@ -148,13 +148,13 @@ export class CodeBook {
     this.#codeBefore = codeBefore;
   }
 
-  /** undefined when it is not known. */
+  /** The code; undefined when it is not known. */
   codeAt(address: string): string | undefined {
     const code = this.#codeOf(address);
     return code && DELEGATION.test(code) ? this.#codeOf(`0x${code.slice(8)}`) : code;
   }
 
-  /** `address` as a QUANTITY. What is undone later is never asked for, as nothing runs there. */
+  /** Notes new code. A creation that is reverted later does no harm: no code runs there. @param address A QUANTITY. */
   deploy(address: string, code: string): void {
     this.#created.set(`0x${address.slice(2).padStart(40, "0")}`, code);
   }
@@ -164,40 +164,40 @@ export class CodeBook {
   }
 }
 
-/** What is known of an operation only once it is over. */
+/** The parts of an operation that are known only when it has ended. */
 export type Executed = {
-  /** Of what it entered, where there are no steps. */
+  /** The frame that it began, if that frame has no steps. */
   readonly sub: { readonly code: string; readonly ops: readonly [] } | null;
-  /** Of a call or create with all the gas that it passes on, but for the stipend. */
+  /** The cost of a call or create includes the gas that it passes on, without the stipend. */
   readonly cost: number;
-  /** null where the operation failed. */
+  /** null when the operation failed. */
   readonly ex: {
     readonly mem: { readonly data: string; readonly off: number } | null;
     readonly push: readonly string[];
     readonly store: { readonly key: string; readonly val: string } | null;
-    /** Not used, but left. */
+    /** The gas that is left, in spite of the name. */
     readonly used: number;
   } | null;
 };
 
-/** A frame that has steps. */
+/** A frame with steps. */
 export type SubFrame = {
-  /** What it had at its first step. */
+  /** The gas at its first step. */
   readonly gas: number;
   readonly ending: PendingOperation["endsAs"];
-  /** What a create's frame leaves as the code of its contract. */
+  /** The code of the new contract, for the frame of a create. */
   readonly returned: string;
 };
 
 type Surroundings = {
-  /** The next step of the same frame, unless there is none. */
+  /** The next step of the same frame; left out when there is none. */
   readonly next?: Step;
-  /** What the operation entered, unless it has no steps. */
+  /** The frame that the operation began, if that frame has steps. */
   readonly sub: SubFrame | undefined;
   readonly codes: CodeBook;
 };
 
-/** undefined when the next step does not show what it did, or contradicts it. */
+/** @returns undefined when the next step does not show what the operation did, or contradicts it. */
 export function executed(
   pending: PendingOperation,
   { next, sub, codes }: Surroundings,
@@ -235,15 +235,15 @@ function writtenBy(
 }
 
 /**
- * OpenEthereum begins a trace for all that it enters, accounts without code and precompiles too, but
- * not where depth or balance forbid it: these give back all that was passed on.
+ * OpenEthereum begins a trace for each frame, also for accounts without code and precompiled contracts, but not when
+ * depth or balance forbid the call: such a call returns all gas that it passed on.
  */
 function withoutSteps(
   { entry, gas, cost }: PendingOperation,
   { next, isSuccess, codes }: { next: Step; isSuccess: boolean; codes: CodeBook },
 ): Executed["sub"] {
   if (!entry) return null;
-  // A call's cost has in it what is passed on; a create's, as geth counts, has not.
+  // The cost of a call includes the gas that it passes on; the cost of a create, as geth counts it, does not.
   const isEntered = entry.kind === "call" ? entry.isEnteredWhenSpent : isCountedIn({ gas, cost });
   const isAllSpent = next.gas === gas - cost && isEntered;
   const isSpent = next.gas < gas - cost || isAllSpent;
@@ -252,28 +252,28 @@ function withoutSteps(
   return { code: isSuccess ? "0x" : (codes.codeAt(entry.address) ?? "0x"), ops: [] };
 }
 
-/** geth leaves out of a create's cost what it passes on, anvil does not; OpenEthereum counts it. */
+/** In OpenEthereum and anvil the cost of a create includes the gas that it passes on, in geth it does not. */
 function costOf(
   { entry, gas, cost }: PendingOperation,
   { next, sub }: { next?: Step; sub: SubFrame | undefined },
 ): number {
   if (entry?.kind !== "create") return cost;
   if (sub) return gas - cost < sub.gas ? cost : cost + sub.gas;
-  // One whose place is taken is not entered either, and keeps what was passed on.
+  // A create at an address that is taken does not begin either, and keeps the gas that it passed on.
   if (next?.gas === gas - cost && isCountedIn({ gas, cost })) return cost;
-  // Not entered, it gave back all but its own cost.
+  // A create that did not begin returned all gas but its own cost.
   const own = next ? Math.min(cost, gas - next.gas) : cost;
   return own + allButOne64th(gas - own);
 }
 
 /**
- * Whether what is passed on is in the cost of a create (anvil): then a 64th is left of what a create's own
- * cost leaves, which is never less than 32,000.
+ * Whether the cost of a create includes the gas that it passes on (anvil). Then what is left is a 64th of the gas after
+ * the create's own cost, which is at least 32,000.
  */
 const isCountedIn = ({ gas, cost }: Pick<PendingOperation, "gas" | "cost">): boolean =>
   gas - 64 * (gas - cost) >= CREATION;
 
 const CREATION = 32_000;
 
-/** EIP-150; before it all was passed on. */
+/** EIP-150. Before it, all gas was passed on. */
 const allButOne64th = (gas: number): number => gas - Math.floor(gas / 64);

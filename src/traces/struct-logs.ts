@@ -1,23 +1,23 @@
-// One step of debug_traceTransaction without a tracer, in the spelling of whatever node wrote it: stack
-// entries with or without 0x and padding, memory as words or as one text.
+// Reads one step of debug_traceTransaction without a tracer, in the spelling of any node: stack entries with or without
+// 0x and padding, memory as words or as one text.
 import { toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson } from "../proofs/json.ts";
 
 export type Step = {
   readonly pc: number;
   readonly op: string;
-  /** Before it. */
+  /** The gas before the step. */
   readonly gas: number;
-  /** Of a call also what it passes on, of a create not. Infinite where the node's counting overflowed. */
+  /** The cost of a call includes the gas that it passes on, that of a create does not. Infinite where the node's number overflowed. */
   readonly cost: number;
   readonly depth: number;
-  /** Before it, the top last. */
+  /** The stack before the step; its top is the last entry. */
   readonly stack: readonly unknown[];
   readonly memory: unknown;
   readonly error: string;
 };
 
-/** undefined when it is none. */
+/** @returns undefined when the value is no step. */
 export function readStep(value: unknown): Step | undefined {
   if (!isJson(value)) return undefined;
   const { op, stack, memory, error } = value;
@@ -31,7 +31,7 @@ export function readStep(value: unknown): Step | undefined {
   return { pc, op, gas, cost, depth, stack, memory, error: errorText(error) };
 }
 
-/** As a QUANTITY, `index` from the top; undefined when there is none. */
+/** A stack entry as a QUANTITY. @param index 0 is the top. @returns undefined when there is no such entry. */
 export function stackItem({ stack }: Step, index: number): string | undefined {
   const item = stack.at(-1 - index);
   if (typeof item === "number" && Number.isSafeInteger(item) && item >= 0) return toQuantity(item);
@@ -42,23 +42,20 @@ export function stackItem({ stack }: Step, index: number): string | undefined {
 
 const STACK_ITEM = /^(0x)?[0-9a-f]{0,64}$/i;
 
-/** As a number, if it can be one of bytes or of gas. */
+/** A stack entry as a number; undefined when it is too large to be a number of bytes, or gas. */
 export function stackCount(step: Step, index: number): number | undefined {
   const item = stackItem(step, index);
   const count = item === undefined ? Number.NaN : Number(item);
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-/**
- * DATA out of the memory; what is beyond its end is zero, as the EVM has it. undefined when the memory
- * cannot be read.
- */
+/** A part of the memory as DATA. Bytes beyond its end are zero, as in the EVM. undefined when the memory cannot be read. */
 export function memorySlice(memory: unknown, offset: number, size: number): string | undefined {
   const text = memoryText(memory, offset, size);
   return text === undefined ? undefined : `0x${text.toLowerCase().padEnd(2 * size, "0")}`;
 }
 
-/** How many bytes; a node that does not tell has none. */
+/** The size of the memory in bytes; 0 when the node does not tell it. */
 export function memorySize(memory: unknown): number {
   if (typeof memory === "string") return (memory.length - prefixLength(memory)) / 2;
   return Array.isArray(memory) ? 32 * memory.length : 0;
@@ -94,7 +91,7 @@ function readCount(value: unknown, ifTooLarge?: number): number | undefined {
   return Number.isInteger(count) ? count : undefined;
 }
 
-/** Some nodes write an object in its place. */
+/** The error as a text: some nodes write an object. */
 function errorText(error: unknown): string {
   if (isAbsent(error) || error === false) return "";
   return typeof error === "string" ? error : JSON.stringify(error);

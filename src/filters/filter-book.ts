@@ -173,7 +173,7 @@ export class FilterBook {
   ): Promise<Changes> {
     const { clock } = this.#parts;
     const filter = await this.#kept.find(id, caller.holder);
-    if (filter.record.isPushed) throw errors.filterNotFound();
+    if (!filter || filter.record.isPushed) throw errors.filterNotFound();
     check(filter.record);
     const told = { asked: filter.record, formatter: this.#formatterOf(filter) };
     const look: Look = (cursors) => this.#look(told, cursors, caller);
@@ -197,7 +197,7 @@ export class FilterBook {
     check: (asked: FilterQuestion) => void,
   ): Promise<Criteria> {
     const filter = await this.#kept.find(id, holder);
-    if (filter.record.kind !== "logs" || filter.record.isPushed) throw errors.filterNotFound();
+    if (filter?.record.kind !== "logs" || filter.record.isPushed) throw errors.filterNotFound();
     check(filter.record);
     if (!(await filter.use(this.#parts.clock.wallTime()))) throw errors.filterNotFound();
     return filter.record.criteria;
@@ -208,7 +208,7 @@ export class FilterBook {
     id: string,
     { holder, manner = "polled" }: Pick<FilterCaller, "holder" | "manner">,
   ): Promise<boolean> {
-    const filter = await this.#kept.lookUp(id, holder);
+    const filter = await this.#kept.find(id, holder);
     return filter !== undefined && mannerOf(filter.record) === manner && this.#kept.end(id);
   }
 

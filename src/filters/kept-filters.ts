@@ -141,17 +141,11 @@ export class KeptFilters {
   }
 
   /**
-   * @throws RpcError when this key has no such filter. Unknown filters, ended ones and those of another key look the
-   * same.
+   * The filter; undefined when this key has no such filter: unknown filters, ended ones and those of another key look
+   * the same.
+   * @throws RpcError while the state is away.
    */
-  async find(id: string, holder: string): Promise<OpenFilter> {
-    const filter = await this.lookUp(id, holder);
-    if (!filter) throw errors.filterNotFound();
-    return filter;
-  }
-
-  /** As `find`; undefined when there is none. @throws RpcError while the state is away. */
-  async lookUp(id: string, holder: string): Promise<OpenFilter | undefined> {
+  async find(id: string, holder: string): Promise<OpenFilter | undefined> {
     const name = id.toLowerCase();
     const filter = this.#open.get(name) ?? (await this.#load(name));
     if (filter?.record.holder !== holder) return undefined;

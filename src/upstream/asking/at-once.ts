@@ -104,7 +104,7 @@ export class Quorum {
     const isLast = this.#attempts.underWay === 0 && this.#again.length === 0;
     const votes = isLast ? [...this.#votes, ...this.#uncertain] : this.#votes;
     const verdict = verdictOf(votes, this.#rule.agree);
-    if (verdict.kind === "agreed") return this.#settle(verdict.reply, verdict.dissenters);
+    if (verdict) return this.#settle(verdict.reply, verdict.dissenters);
     if (!isLast) return this.#wait();
     return this.#settle(this.#whyNot(), [...this.#votes]);
   }
@@ -237,22 +237,17 @@ export type AgreementRule = {
   readonly agree: number;
 };
 
-type Verdict =
-  | { readonly kind: "agreed"; readonly reply: FinalReply; readonly dissenters: readonly Vote[] }
-  | { readonly kind: "open" };
+type Verdict = { readonly reply: FinalReply; readonly dissenters: readonly Vote[] };
 
-/** @param agree How many must give the same answer. */
-export function verdictOf(votes: readonly Vote[], agree: number): Verdict {
+/** @param agree How many must give the same answer. @returns undefined while too few do. */
+export function verdictOf(votes: readonly Vote[], agree: number): Verdict | undefined {
   const groups = [...Map.groupBy(votes, ({ reply }) => sayingOf(reply)).values()].sort(
     (a, b) => b.length - a.length,
   );
   const [largest = []] = groups;
   const [first] = largest;
-  if (first && largest.length >= agree) {
-    const dissenters = votes.filter((vote) => !largest.includes(vote));
-    return { kind: "agreed", reply: first.reply, dissenters };
-  }
-  return { kind: "open" };
+  if (!first || largest.length < agree) return undefined;
+  return { reply: first.reply, dissenters: votes.filter((vote) => !largest.includes(vote)) };
 }
 
 export const isSameSaying = (a: FinalReply, b: FinalReply): boolean => sayingOf(a) === sayingOf(b);

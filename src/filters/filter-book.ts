@@ -61,8 +61,8 @@ type Waiting = Pick<FilterCaller, "signal">;
 
 type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
 
-/** What a filter asks for, and its formatter. */
-type Told = { readonly asked: FilterQuestion; readonly formatter: Formatter };
+/** The question of a filter, and its formatter. */
+type AskedFormat = { readonly asked: FilterQuestion; readonly formatter: Formatter };
 
 /**
  * Makes what all subscriptions with the same question are told. Each function throws Lost when some block cannot be had
@@ -259,7 +259,7 @@ export class FilterBook {
   }
 
   async #look(
-    { asked, formatter }: Told,
+    { asked, formatter }: AskedFormat,
     cursors: readonly Cursor[],
     caller: Waiting,
   ): Promise<Changes> {
@@ -298,7 +298,7 @@ export class FilterBook {
   }
 
   async #retrace(
-    { asked, formatter }: Told,
+    { asked, formatter }: AskedFormat,
     [from, to]: readonly [Cursor, Cursor],
     caller: Waiting,
   ): Promise<Pick<Changes, "items" | "more">> {

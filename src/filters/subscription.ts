@@ -262,7 +262,7 @@ export class Subscription {
   }
 
   /** Tells all that is missing. */
-  async #pushAll({ items, more }: Told, to: StreamPosition): Promise<void> {
+  async #pushAll({ items, more }: LookItems, to: StreamPosition): Promise<void> {
     const sent = { bytes: 0 };
     let first = countOf({ items, more }) - this.#missing;
     for (; first < items.length; first += 1)
@@ -333,6 +333,6 @@ export class Subscription {
   }
 }
 
-type Told = Pick<PushedLook, "items" | "more">;
+type LookItems = Pick<PushedLook, "items" | "more">;
 
-const countOf = ({ items, more }: Told): number => items.length + (more?.count ?? 0);
+const countOf = ({ items, more }: LookItems): number => items.length + (more?.count ?? 0);

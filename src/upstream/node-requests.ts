@@ -284,14 +284,15 @@ type Ending = {
 
 /** How long a call of this cost has to wait, in milliseconds: 0 when it may go. */
 export function budgetWaitMs(
-  budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBePressed">,
+  budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBeExceeded">,
   cost: number,
   { purpose, isInsistent = false }: Urgency,
 ): number {
   const mustGo = purpose === "check";
   // Calls that follow the chain go before those of callers, as far as the node itself did not forbid it.
   const mayPress =
-    (isInsistent && budget.mayBeTried(cost)) || (purpose === "follow" && budget.mayBePressed(cost));
+    (isInsistent && budget.mayBeTried(cost)) ||
+    (purpose === "follow" && budget.mayBeExceeded(cost));
   return mustGo || mayPress ? 0 : budget.waitMs(cost);
 }
 

@@ -324,8 +324,8 @@ const failed: Reply = { kind: "failed", reason: "ECONNRESET" };
 const told: Reply = { ...failed, isReported: true };
 
 describe("a call of cost 5 while the budget makes it wait for 40 ms", () => {
-  it.each<{ who: string; urgency: Urgency; tried?: true; pressed?: true; want: number }>([
-    { who: "waits", urgency: {}, tried: true, pressed: true, want: 40 },
+  it.each<{ who: string; urgency: Urgency; tried?: true; exceeded?: true; want: number }>([
+    { who: "waits", urgency: {}, tried: true, exceeded: true, want: 40 },
     { who: "that checks the node goes", urgency: { purpose: "check" }, want: 0 },
     { who: "that probes it waits", urgency: { purpose: "probe" }, tried: true, want: 40 },
     {
@@ -334,19 +334,19 @@ describe("a call of cost 5 while the budget makes it wait for 40 ms", () => {
       tried: true,
       want: 0,
     },
-    { who: "that insists waits if not", urgency: { isInsistent: true }, pressed: true, want: 40 },
+    { who: "that insists waits if not", urgency: { isInsistent: true }, exceeded: true, want: 40 },
     {
-      who: "that follows goes if it may press",
+      who: "that follows goes if the rate may be exceeded",
       urgency: { purpose: "follow" },
-      pressed: true,
+      exceeded: true,
       want: 0,
     },
     { who: "that follows waits if not", urgency: { purpose: "follow" }, tried: true, want: 40 },
-  ])("$who", ({ urgency, tried, pressed, want }) => {
+  ])("$who", ({ urgency, tried, exceeded, want }) => {
     const budget = {
       waitMs: (cost: number) => (cost === 5 ? 40 : 0),
       mayBeTried: (cost: number) => cost === 5 && tried === true,
-      mayBePressed: (cost: number) => cost === 5 && pressed === true,
+      mayBeExceeded: (cost: number) => cost === 5 && exceeded === true,
     };
     expect(budgetWaitMs(budget, 5, urgency)).toBe(want);
   });

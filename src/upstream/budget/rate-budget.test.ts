@@ -190,7 +190,7 @@ describe("a limit that was only found out", () => {
   /** What a call may do that does not wait: nobody else can answer it, or it goes before callers. */
   const may = (budget: RateBudget, cost = 1): string => {
     const tried = budget.mayBeTried(cost) ? "tried" : "";
-    return [tried, budget.mayBePressed(cost) ? "pressed" : ""].filter(Boolean).join();
+    return [tried, budget.mayBeExceeded(cost) ? "exceeded" : ""].filter(Boolean).join();
   };
 
   it("may be broken by what goes before callers when the pause is over, by all after two seconds", async () => {
@@ -202,11 +202,11 @@ describe("a limit that was only found out", () => {
     await clock.advance(499);
     expect(may(budget)).toBe(""); // it said for how long
     await clock.advance(1);
-    expect(may(budget)).toBe("pressed");
+    expect(may(budget)).toBe("exceeded");
     await clock.advance(1_499);
-    expect(may(budget)).toBe("pressed");
+    expect(may(budget)).toBe("exceeded");
     await clock.advance(1);
-    expect(may(budget)).toBe("tried,pressed");
+    expect(may(budget)).toBe("tried,exceeded");
     expect(budget.state().perSecond).toBe(7);
   });
 
@@ -232,10 +232,10 @@ describe("a limit that was only found out", () => {
     budget.limited(500, 0);
     await clock.advance(5_000);
     budget.answered(clock.now());
-    expect(may(budget)).toBe("tried,pressed");
+    expect(may(budget)).toBe("tried,exceeded");
     budget.limited(500, clock.now());
     await clock.advance(500);
-    expect(may(budget)).toBe("pressed");
+    expect(may(budget)).toBe("exceeded");
   });
 
   it("is not broken by what goes before callers once a second's worth and more is owed", async () => {
@@ -244,12 +244,12 @@ describe("a limit that was only found out", () => {
     sendAll(budget, 10);
     budget.limited(500, 0);
     await clock.advance(10_000);
-    let pressed = 0;
-    for (; pressed < 100 && budget.mayBePressed(1); pressed += 1) budget.take(1);
-    expect(pressed).toBe(8); // of 7 a second, 1.75 were there at once
+    let exceeded = 0;
+    for (; exceeded < 100 && budget.mayBeExceeded(1); exceeded += 1) budget.take(1);
+    expect(exceeded).toBe(8); // of 7 a second, 1.75 were there at once
     expect(may(budget)).toBe("tried");
     await clock.advance(200);
-    expect(may(budget)).toBe("tried,pressed");
+    expect(may(budget)).toBe("tried,exceeded");
   });
 
   it("is none any more when the node refused nothing for ten minutes", async () => {
@@ -257,7 +257,7 @@ describe("a limit that was only found out", () => {
     const budget = budgetOf({}, clock);
     budget.limited(undefined, 0);
     await clock.advance(599_999);
-    expect(may(budget)).toBe("tried,pressed");
+    expect(may(budget)).toBe("tried,exceeded");
     await clock.advance(1);
     expect(may(budget)).toBe("");
   });
@@ -280,7 +280,7 @@ describe("a limit that was only found out", () => {
     budget.take(1);
     budget.limited(10, 0);
     await clock.advance(5_000);
-    expect(may(budget, 4)).toBe("tried,pressed");
+    expect(may(budget, 4)).toBe("tried,exceeded");
     expect(may(budget, 10)).toBe("");
     expect(budget.waitMs(10)).toBe(Number.POSITIVE_INFINITY);
     budget.take(4);

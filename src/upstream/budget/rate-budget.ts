@@ -39,7 +39,7 @@ const LONGEST_NAMED_PAUSE_MS = 3_600_000;
 /** This long after the last refusal, a learned limit, or a pause that no node named, may be wrong. */
 const TRIED_AFTER_MS = 2_000;
 /** How far ahead of the learned rate calls may be that go before those of callers. */
-const PRESSED_MS = 1_000;
+const EXCEEDED_MS = 1_000;
 
 export class RateBudget {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -107,10 +107,10 @@ export class RateBudget {
    * As `mayBeTried`, and no more is owed than what the rate gives in a second: for calls that go before those of
    * callers.
    */
-  mayBePressed(cost: number): boolean {
+  mayBeExceeded(cost: number): boolean {
     const nowMs = this.#clock.now();
     const isOpen = this.#pauseMs(nowMs) === 0 && this.#isOnlyLearned(cost, nowMs);
-    return isOpen && this.#bucket.waitMs(cost, nowMs) <= PRESSED_MS;
+    return isOpen && this.#bucket.waitMs(cost, nowMs) <= EXCEEDED_MS;
   }
 
   /** To be called when a call is sent. The cost of a call that did not wait is paid by those after it. */

@@ -191,6 +191,10 @@ const expectDrained = async (running: RunningGateway): Promise<void> => {
   expect(metrics).toMatch(/headgate_upstream_drained\{network="main",upstream="own"\} 1/);
 };
 
+/** What the gateway logs, when it has come. */
+const lineOf = ({ log }: RunningGateway, begins: string) =>
+  until(`it logs ${begins}`, async () => log.find(({ msg }) => msg?.startsWith(begins)));
+
 describe("a drained node", () => {
   it("gets no calls, over a reload too, until it is undrained; the trail says who did it", async () => {
     await expectDrained(gateway);
@@ -224,11 +228,10 @@ describe("a drained node", () => {
         expect(await before.stop()).toBe(0);
       }
       const nodes = [expect.stringMatching(/^main\/own, by admin at 2\d{3}-.*Z$/)];
-      const end = before.log.find(({ msg }) => msg?.startsWith("nodes stay drained"));
-      expect(end).toMatchObject({ level: 30, nodes });
+      expect(await lineOf(before, "nodes stay drained")).toMatchObject({ level: 30, nodes });
       const next = await of();
       try {
-        const told = next.log.find(({ msg }) => msg?.startsWith("nodes are drained since before"));
+        const told = await lineOf(next, "nodes are drained since before");
         expect(told).toMatchObject({ level: 40, nodes });
         await until("both nodes are usable", () => areUsable(next));
         await askedNodes(next, 1);

@@ -152,7 +152,7 @@ function folded({ json, logs }: ReceiptWithLogs): {
 const PAGE_BYTES = 4096;
 /** What LMDB and the store write before a piece, in bytes. */
 const BEFORE_PIECE = 16 + 1 + 2;
-const MOST_PAGES = 5;
+const MOST_PAGES = 10;
 /** Where pieces are larger there are at most four times as many: their numbers have two bytes. */
 const MANY_PIECES = 15_000;
 

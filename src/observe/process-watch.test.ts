@@ -27,9 +27,7 @@ it("a process that stood still counts it, and tells it once a minute", async () 
   expect(clock.waiting).toBe(0);
 });
 
-const LOOKS_MS = Array.from({ length: 10 }, () => 500);
-
-/** The flags that are set while the thread works so many milliseconds of each five seconds. */
+/** The flags that are set while the thread works so many milliseconds of each half a second. */
 async function flagsAfter(activeMs: readonly number[]): Promise<string[]> {
   const clock = new FakeClock();
   const flags: string[] = [];
@@ -44,20 +42,24 @@ async function flagsAfter(activeMs: readonly number[]): Promise<string[]> {
   watch.start();
   for (const active of activeMs) {
     sum.active += active;
-    sum.idle += 5_000 - active;
-    for (const ms of LOOKS_MS) await clock.advance(ms);
+    sum.idle += 500 - active;
+    await clock.advance(500);
   }
   watch.close();
   return flags;
 }
 
+const calm = (looks: number): number[] => Array.from({ length: looks }, () => 125);
+
 describe("memory is saved", () => {
-  it("not as long as the thread works much of its time", async () => {
-    expect(await flagsAfter([5_000, 4_000, 1_300])).toEqual([]);
+  it("not before the thread had time to spare for ten seconds on end", async () => {
+    expect(await flagsAfter([...calm(19), 126, ...calm(19)])).toEqual([]);
   });
 
-  it("from when the thread has time to spare, until it has none", async () => {
-    expect(await flagsAfter([5_000, 100, 0, 1_250, 2_000, 3_000, 10])).toEqual([
+  it("from then on, until the thread has no time to spare", async () => {
+    expect(await flagsAfter([500, ...calm(20)])).toEqual(["--memory-saver-mode"]);
+    const again = [...calm(30), 300, 500, ...calm(20)];
+    expect(await flagsAfter(again)).toEqual([
       "--memory-saver-mode",
       "--no-memory-saver-mode",
       "--memory-saver-mode",

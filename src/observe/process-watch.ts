@@ -22,10 +22,10 @@ const LOOK_EVERY_MS = 500;
 const LONG_MS = 1_000;
 const TELL_AGAIN_AFTER_MS = 60_000;
 
-/** After so many looks it is seen how much the thread has worked. */
-const LOOKS_AT_WORK = 10;
-/** A thread that works no more than this share of its time has time to spare. */
+/** A thread that works no more than this share of the time between two looks has time to spare. */
 const CALM = 0.25;
+/** It saves memory after so many calm looks, and until the first that is not: a storm that begins must not be dearer. */
+const CALM_LOOKS = 20;
 
 /** V8 13 knows the flag. Node.js 22 has V8 12, which would say on the standard error that it does not. */
 const V8_THAT_SAVES = 13;
@@ -35,7 +35,7 @@ const setWhereKnown = (flag: string): void => {
 
 export class ProcessWatch {
   #toldAt = Number.NEGATIVE_INFINITY;
-  #looks = 0;
+  #calmLooks = 0;
   #before: Pick<EventLoopUtilization, "active" | "idle"> = { active: 0, idle: 0 };
   #savesMemory = false;
   #cancel: () => void = () => undefined;
@@ -51,8 +51,7 @@ export class ProcessWatch {
     const dueAt = clock.now() + LOOK_EVERY_MS;
     this.#cancel = clock.after(LOOK_EVERY_MS, () => {
       this.#noteLate(clock.now() - dueAt);
-      this.#looks += 1;
-      if (this.#looks % LOOKS_AT_WORK === 0) this.#saveMemoryWhileCalm();
+      this.#saveMemoryWhileCalm();
       this.start();
     });
   }
@@ -76,8 +75,10 @@ export class ProcessWatch {
     const active = now.active - this.#before.active;
     const isCalm = active <= CALM * (active + now.idle - this.#before.idle);
     this.#before = now;
-    if (isCalm === this.#savesMemory) return;
-    this.#savesMemory = isCalm;
-    this.#parts.setFlag(isCalm ? "--memory-saver-mode" : "--no-memory-saver-mode");
+    this.#calmLooks = isCalm ? this.#calmLooks + 1 : 0;
+    const saves = this.#calmLooks >= CALM_LOOKS;
+    if (saves === this.#savesMemory) return;
+    this.#savesMemory = saves;
+    this.#parts.setFlag(saves ? "--memory-saver-mode" : "--no-memory-saver-mode");
   }
 }

@@ -1,5 +1,5 @@
 // What the tests of traces stand on: a real node behind two others, which note, hold and fail what they are told to.
-import { once } from "node:events";
+import { once as eventOf } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
@@ -12,27 +12,35 @@ import { startTraceCollector, type TraceCollector, taken } from "../support/trac
 type FrontNode = {
   readonly url: string;
   readonly asked: { readonly method: string; readonly headers: IncomingHttpHeaders }[];
-  holds: string | undefined;
   fails: string | undefined;
   close(): void;
 };
 
-async function startFront(behind: string): Promise<FrontNode> {
+/** What the node does that is asked first: which one that is, no test can know on a busy machine. */
+type Once = { holds: string | undefined; fails: string | undefined };
+
+const takenFrom = (once: Once, act: keyof Once, method: string): boolean => {
+  if (once[act] !== method) return false;
+  once[act] = undefined;
+  return true;
+};
+
+async function startFront(behind: string, once: Once): Promise<FrontNode> {
   const server = createServer(async (request, response) => {
     const body = await textOf(request);
     const method = /"method":"(\w+)"/.exec(body)?.[1] ?? "";
     front.asked.push({ method, headers: request.headers });
-    if (method === front.holds) return;
-    if (method === front.fails) return void response.writeHead(500).end("out of order");
+    if (takenFrom(once, "holds", method)) return;
+    if (method === front.fails || takenFrom(once, "fails", method))
+      return void response.writeHead(500).end("out of order");
     const answer = await (await post(behind, body)).text();
     response.writeHead(200, { "content-type": "application/json" }).end(answer);
   });
   server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  await eventOf(server, "listening");
   const front: FrontNode = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked: [],
-    holds: undefined,
     fails: undefined,
     close: () => {
       server.close();
@@ -45,6 +53,7 @@ async function startFront(behind: string): Promise<FrontNode> {
 type TracedNodes = {
   readonly anvil: AnvilNode;
   readonly fronts: Readonly<Record<"first" | "second", FrontNode>>;
+  readonly once: Once;
   /** For a gateway over both. */
   settingsWith(tracing: object | undefined, more?: object): { readonly networks: object };
   /** Nothing is held or fails, and nothing was asked. */
@@ -56,10 +65,13 @@ type TracedNodes = {
 async function startTracedNodes(): Promise<TracedNodes> {
   const anvil = await startAnvil();
   if (!anvil) throw new Error("no anvil for this machine");
-  const fronts = { first: await startFront(anvil.url), second: await startFront(anvil.url) };
+  const once: Once = { holds: undefined, fails: undefined };
+  const fronts = {
+    first: await startFront(anvil.url, once),
+    second: await startFront(anvil.url, once),
+  };
   return {
-    anvil,
-    fronts,
+    ...{ anvil, fronts, once },
     settingsWith: (tracing, more = {}) => ({
       networks: {
         main: {
@@ -75,8 +87,8 @@ async function startTracedNodes(): Promise<TracedNodes> {
       ...more,
     }),
     reset: () => {
+      Object.assign(once, { holds: undefined, fails: undefined });
       for (const front of Object.values(fronts)) {
-        front.holds = undefined;
         front.fails = undefined;
         front.asked.length = 0;
       }

@@ -300,7 +300,7 @@ class LastPiece {
 /** In bytes. */
 const LARGEST_HELD = 65_536;
 
-/** How many blocks are held in memory after they were read: each takes less than a kilobyte. */
+/** How many blocks are held in memory after they were read: one of mainnet takes less than a kilobyte. */
 const READ_BLOCKS = 128;
 const POSITION_BYTES = 36;
 

@@ -337,13 +337,13 @@ function itemOf(piece: Buffer, index: number): Buffer {
   const entry = PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index;
   if (piece.readUInt16LE(entry + 4) === NO_BLOOM) return piece.subarray(head + start, head + end);
   const bytes = end - start + BLOOM_DIGITS;
-  if (bytes > room.length) room = Buffer.allocUnsafeSlow(bytes * 2);
-  putFrom(piece, { first: index, behind: index + 1 }, room, 0);
-  return room.subarray(0, bytes);
+  const into = bytes > room.length ? Buffer.allocUnsafe(bytes) : room;
+  putFrom(piece, { first: index, behind: index + 1 }, into, 0);
+  return into.subarray(0, bytes);
 }
 
-/** One item with its bloom is put together here. */
-let room = Buffer.allocUnsafeSlow(16_384);
+/** One item with its bloom is put together here, unless it is larger: a node may write receipts of any length. */
+const room = Buffer.allocUnsafeSlow(65_536);
 
 /** Writes all items with their blooms, and the commas between them. @returns The offset behind them. */
 function putItems(piece: Buffer, into: Buffer, at: number): number {

@@ -3,6 +3,7 @@
 
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
+import { Rounds } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockTables } from "./block-tables.ts";
 
@@ -52,22 +53,27 @@ export class HeadFreshness {
   /** As of the last look, at most half a second ago, so that it costs nothing to read. */
   staleness: Staleness | undefined;
   #seen: { readonly news: HeadNews; readonly at: number } | undefined;
-  #cancel: () => void = () => undefined;
+  readonly #rounds: Rounds;
   #options: FreshnessOptions;
   readonly #parts: FreshnessParts;
 
   constructor(options: FreshnessOptions, parts: FreshnessParts) {
     this.#options = options;
     this.#parts = parts;
+    const round = (): boolean => {
+      this.look();
+      return true;
+    };
+    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
   }
 
   start(): void {
     this.look();
-    this.#cancel = this.#parts.clock.after(LOOK_EVERY_MS, () => this.start());
+    this.#rounds.begin();
   }
 
   close(): void {
-    this.#cancel();
+    this.#rounds.stop();
   }
 
   reconfigure(changed: Omit<FreshnessOptions, "network">): void {

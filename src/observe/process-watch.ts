@@ -5,6 +5,7 @@ import type { EventLoopUtilization } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
+import { Rounds } from "../lib/waiting.ts";
 import type { Metrics } from "./metrics.ts";
 
 export type ProcessWatchParts = {
@@ -38,26 +39,33 @@ export class ProcessWatch {
   #calmLooks = 0;
   #before: Pick<EventLoopUtilization, "active" | "idle"> = { active: 0, idle: 0 };
   #savesMemory = false;
-  #cancel: () => void = () => undefined;
+  /** When the next look is due, by the clock. */
+  #dueAt = Number.POSITIVE_INFINITY;
+  readonly #rounds: Rounds;
   readonly #parts: Required<ProcessWatchParts>;
 
   constructor(parts: ProcessWatchParts) {
     const worked = (): EventLoopUtilization => performance.eventLoopUtilization();
     this.#parts = { worked, setFlag: setWhereKnown, ...parts };
+    const { clock } = parts;
+    this.#rounds = new Rounds({ clock, everyMs: () => LOOK_EVERY_MS, round: () => this.#look() });
   }
 
   start(): void {
-    const { clock } = this.#parts;
-    const dueAt = clock.now() + LOOK_EVERY_MS;
-    this.#cancel = clock.after(LOOK_EVERY_MS, () => {
-      this.#noteLate(clock.now() - dueAt);
-      this.#saveMemoryWhileCalm();
-      this.start();
-    });
+    this.#dueAt = this.#parts.clock.now() + LOOK_EVERY_MS;
+    this.#rounds.begin();
   }
 
   close(): void {
-    this.#cancel();
+    this.#rounds.stop();
+  }
+
+  #look(): boolean {
+    const now = this.#parts.clock.now();
+    this.#noteLate(now - this.#dueAt);
+    this.#dueAt = now + LOOK_EVERY_MS;
+    this.#saveMemoryWhileCalm();
+    return true;
   }
 
   /** Logs one line a minute at most, and counts all pauses. */

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { PendingReplies } from "../lib/waiting.ts";
+import { PendingReplies, Rounds } from "../lib/waiting.ts";
 import type { KeptNetwork, NetworkWriter, RemoteWriter } from "../network/role.ts";
 
 type Asked = keyof NetworkWriter;
@@ -168,17 +168,19 @@ export class WriterService {
   /** From now on servers get news of this network, and may ask. @returns How to stop. */
   serve(network: string, kept: KeptNetwork): () => void {
     this.#served.set(network, kept);
-    let cancel = (): void => undefined;
-    const tell = (): void => this.#parts.send({ kind: "news", network, news: kept.news() });
-    const tellAgain = (): void => {
+    const { clock, send } = this.#parts;
+    const tell = (): void => send({ kind: "news", network, news: kept.news() });
+    const round = (): boolean => {
       tell();
-      cancel = this.#parts.clock.after(TOLD_EVERY_MS, tellAgain);
+      return true;
     };
-    tellAgain();
+    const rounds = new Rounds({ clock, everyMs: () => TOLD_EVERY_MS, round });
+    tell();
+    rounds.begin();
     const stop = kept.onUpdate(tell);
     return () => {
       stop();
-      cancel();
+      rounds.stop();
       // Another one of the same name may have taken its place.
       if (this.#served.get(network) === kept) this.#served.delete(network);
     };

@@ -3,6 +3,7 @@
 import type { Logger } from "pino";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
+import { repeat } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 
 export type NodeDrain = {
@@ -23,7 +24,7 @@ const MOST_DRAINED = 1_000;
 
 export type DrainsParts = {
   readonly state: Pick<State, "get" | "update" | "isHeld">;
-  readonly clock: Pick<Clock, "wallTime" | "after">;
+  readonly clock: Pick<Clock, "wallTime" | "sleep">;
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
@@ -32,8 +33,7 @@ export class Drains {
   #nodes: readonly DrainedNode[] = [];
   /** Is told when other nodes are drained. */
   #listener: () => void = () => undefined;
-  #isClosed = false;
-  #stopTimer: () => void = () => undefined;
+  readonly #closing = new AbortController();
   readonly #parts: DrainsParts;
 
   constructor(parts: DrainsParts) {
@@ -43,13 +43,12 @@ export class Drains {
   /** Reads them, and goes on reading. Never fails: while the state is away, what is known holds. */
   async start(): Promise<void> {
     await this.look();
-    if (this.#isClosed) return;
-    this.#stopTimer = this.#parts.clock.after(REFRESH_MS, () => void this.start());
+    const { clock } = this.#parts;
+    void repeat(REFRESH_MS, () => this.look(), { clock, signal: this.#closing.signal });
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#stopTimer();
+    this.#closing.abort();
   }
 
   async look(): Promise<void> {

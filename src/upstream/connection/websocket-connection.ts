@@ -2,6 +2,7 @@
 
 import { type RawData, WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
+import { Rounds } from "../../lib/waiting.ts";
 import { type ConnectionOptions, reasonOf } from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
 import type { ArrivingMemory } from "./http-connection.ts";
@@ -83,17 +84,16 @@ function watch(socket: WebSocket, onSilent: () => void, clock: Pick<Clock, "afte
   socket.on("pong", () => {
     isAlive = true;
   });
-  const beat = (): void => {
-    if (!isAlive) {
-      onSilent();
-      return;
-    }
+  const round = (): boolean => {
+    const wasAlive = isAlive;
     isAlive = false;
-    socket.ping();
-    cancel = clock.after(PING_EVERY_MS, beat);
+    if (wasAlive) socket.ping();
+    else onSilent();
+    return wasAlive;
   };
-  let cancel = clock.after(PING_EVERY_MS, beat);
-  return () => cancel();
+  const rounds = new Rounds({ clock, everyMs: () => PING_EVERY_MS, round });
+  rounds.begin();
+  return () => rounds.stop();
 }
 
 /** Of a control frame of a server, in bytes. */

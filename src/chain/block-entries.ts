@@ -39,8 +39,9 @@ export class BlockEntries {
     this.#tables = tables;
   }
 
-  /** @param pack How the parts are encoded. */
+  /** A block that is stored stays as it is: callers may be reading it by its outline. @param pack How the parts are encoded. */
   putParts(record: BlockRecord, pack: PartEncoding = asTheyAre): void {
+    if (this.#tables.outline(record.hash)) return;
     atOnce(this.#putPieces(record, pack));
     this.#putOutline(record, pack);
   }
@@ -71,14 +72,14 @@ export class BlockEntries {
    * be written in many transactions. Pauses after some entries. `finish` writes the rest.
    */
   *stage(record: BlockRecord): Work<void> {
-    yield* this.#putPieces(record, asTheyAre);
+    if (!this.#tables.outline(record.hash)) yield* this.#putPieces(record, asTheyAre);
     yield* this.#putTransactions(record);
     yield* this.indexTerms(collectTerms(new Map(), [record]));
   }
 
   /** Writes the rest of a block that was staged. */
   finish(record: BlockRecord): void {
-    this.#putOutline(record, asTheyAre);
+    if (!this.#tables.outline(record.hash)) this.#putOutline(record, asTheyAre);
     this.#nameCanonical(record);
   }
 
@@ -160,6 +161,7 @@ export class BlockEntries {
   erase({ number, hash }: Position): void {
     const outline = this.#tables.outline(hash);
     const isCanonical = this.#tables.hashAt(number) === hash;
+    if (outline) this.#tables.forgetRead();
     if (isCanonical) this.#tables.canonical.removeSync(numberKey(number));
     if (outline && isHugeToErase(outline)) {
       this.#tables.parts.removeSync(partKey(hash, "outline"));

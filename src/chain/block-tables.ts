@@ -1,6 +1,7 @@
 // The tables of the block store, in one LMDB environment: which key has which value, and how they are read, by the
 // process that writes and by any number of others.
 
+import { randomBytes } from "node:crypto";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { makePrivateFolder, StoreUnavailable } from "../disk/environment-folder.ts";
@@ -47,7 +48,7 @@ export class BlockTables {
 
   #head: { readonly bytes: Buffer; readonly position: Position } | undefined;
   /**
-   * Blocks that were read since the head changed, indexed by the last bits of their number. A block that is still
+   * Blocks that were read since the head was written, indexed by the last bits of their number. A block that is still
    * canonical has not changed.
    */
   #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
@@ -94,7 +95,7 @@ export class BlockTables {
   }
 
   #readHead(bytes: Buffer): Position {
-    const own = Buffer.from(bytes.subarray(0, POSITION_BYTES));
+    const own = Buffer.from(bytes.subarray(0, bytes.length));
     this.#head = { bytes: own, position: positionIn(own) };
     this.#blocks = [];
     return this.#head.position;
@@ -211,7 +212,13 @@ export class BlockTables {
   // Writing: inside a transaction.
 
   putHead(position: Position): void {
-    this.notes.putSync(HEAD, positionBytes(position));
+    this.notes.putSync(HEAD, Buffer.concat([positionBytes(position), randomBytes(MARK_BYTES)]));
+  }
+
+  /** A block was erased, which may come back in other pieces: all processes forget what they hold of blocks. */
+  forgetRead(): void {
+    const { head } = this;
+    if (head) this.putHead(head);
   }
 
   putTail(number: number): void {
@@ -303,6 +310,8 @@ const LARGEST_HELD = 65_536;
 /** How many blocks are held in memory after they were read: one of mainnet takes less than a kilobyte. */
 const READ_BLOCKS = 128;
 const POSITION_BYTES = 36;
+/** Behind the head's position: another one each time it is written. */
+const MARK_BYTES = 4;
 
 /** Whether the bytes begin with these. For few bytes the loop is faster than `compare`. */
 function isBeginning(beginning: Buffer, bytes: Buffer): boolean {

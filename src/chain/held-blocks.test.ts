@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recordOf } from "../../test/support/at-once.ts";
 import { type GeneratedBlock, GeneratedChain } from "../../test/support/generated-chain.ts";
 import { atOnce } from "../lib/turns.ts";
@@ -73,4 +73,95 @@ it("what is held of blocks is what the store has, over reorganisations and compr
     rmSync(path, { recursive: true });
   });
   await fc.assert(property, { numRuns: 8 });
+});
+
+/** The same block, as another node writes it: each receipt and transaction has one more member. */
+const asAnotherNode = ({ blockJson, receiptsJson, ...rest }: GeneratedBlock): GeneratedBlock => {
+  const more = (each: object) => ({ ...each, note: "f".repeat(6_000) });
+  const block = JSON.parse(blockJson) as { transactions: object[] };
+  return {
+    ...rest,
+    blockJson: JSON.stringify({ ...block, transactions: block.transactions.map(more) }),
+    receiptsJson: JSON.stringify((JSON.parse(receiptsJson) as object[]).map(more)),
+  };
+};
+
+describe("a block that comes a second time, from a node that writes it in another way", () => {
+  let path: string;
+  let store: BlockStore;
+  const chain = new GeneratedChain({ seed: 3, transactions: [12, 12], logs: [12, 12] });
+  chain.extend(4);
+  const blockAt = (number: number): GeneratedBlock => chain.block(number) as GeneratedBlock;
+  beforeEach(async () => {
+    path = mkdtempSync(join(tmpdir(), "headgate-again-"));
+    store = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 });
+    await store.startAt(recordFrom(blockAt(3)));
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(path, { recursive: true });
+  });
+
+  /** Each receipt and transaction of a block, as they are found by their index. */
+  const namedIn = (tables: BlockTables, number: number): unknown[] =>
+    blockAt(number).signed.map((_, index) => {
+      const block = tables.blockAt(number);
+      const receipt = JSON.parse(String(block?.receipt(index)));
+      const transaction = JSON.parse(String(block?.transaction(index)));
+      return [receipt.transactionHash, transaction.hash];
+    });
+  const named = (number: number) => blockAt(number).signed.map(({ hash }) => [hash, hash]);
+  const both = async (check: (tables: BlockTables) => Promise<void>): Promise<void> => {
+    const reader = new BlockTables({ path, readOnly: true });
+    try {
+      await check(reader);
+    } finally {
+      await reader.close();
+    }
+  };
+
+  it("is what it was, when callers had asked for it before it was filled in", async () => {
+    await both(async (reader) => {
+      await store.keep(recordFrom(asAnotherNode(blockAt(2))), true);
+      for (const tables of [store.tables, reader]) {
+        tables.refresh();
+        expect(namedIn(tables, 2)).toEqual(named(2));
+      }
+      await store.below.add([recordFrom(blockAt(2)), recordFrom(blockAt(1))]);
+      await store.below.finish();
+      for (const tables of [store.tables, reader]) {
+        tables.refresh();
+        expect(namedIn(tables, 2)).toEqual(named(2));
+        expect(String(tables.blockAt(2)?.receipts())).toBe(
+          String(tables.blockOf(blockAt(2).hash)?.receipts()),
+        );
+      }
+    });
+  });
+
+  it("is what it was, when it was dropped and is back before anybody looked", async () => {
+    await both(async (reader) => {
+      await store.apply({ removed: 0, added: [recordFrom(asAnotherNode(blockAt(4)))] });
+      reader.refresh();
+      expect([reader.head?.number, namedIn(reader, 4)]).toEqual([4, named(4)]);
+      await store.apply({ removed: 1, added: [] });
+      await store.apply({ removed: 0, added: [recordFrom(blockAt(4))] });
+      reader.refresh();
+      expect([reader.head?.number, namedIn(reader, 4)]).toEqual([4, named(4)]);
+    });
+  });
+
+  it("is what came last, when it had left the store meanwhile", async () => {
+    await both(async (reader) => {
+      await store.keep(recordFrom(asAnotherNode(blockAt(2))), true);
+      reader.refresh();
+      expect([reader.head?.number, namedIn(reader, 2)]).toEqual([3, named(2)]);
+      const entries = new BlockEntries(store.tables);
+      await store.tables.root.transaction(() => entries.eraseAt(2));
+      await store.keep(recordFrom(blockAt(2)), true);
+      reader.refresh();
+      expect([reader.head?.number, namedIn(reader, 2)]).toEqual([3, named(2)]);
+      expect(String(reader.blockAt(2)?.receipts())).toBe(blockAt(2).receiptsJson);
+    });
+  });
 });

@@ -47,6 +47,8 @@ export class Call implements CallContext, HurriedAsker {
   #provenance: Provenance | undefined;
   /** undefined: no story of this call is wanted. */
   story: Story | undefined;
+  /** It counts among the calls that its key has under way. */
+  isRunning = false;
   /** The compute units that were charged before the call was answered. */
   chargedUnits = 0;
   /** How often nodes were asked for this call, and how often their head was. */

@@ -4,7 +4,7 @@ import { type Logger, pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { errors, type RateLimit, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { catalogueFor } from "../methods/catalogue.ts";
-import type { Answered, Method, Outcome } from "../methods/method.ts";
+import type { Method, Outcome } from "../methods/method.ts";
 import type { Call } from "./call.ts";
 import { type LifeParts, liveCall, recordUsage } from "./life-of-a-call.ts";
 
@@ -84,7 +84,13 @@ function world(given: Given) {
       callBounded: (_: string, why: string) => void told.push(`bounded ${why}`),
     },
   } as unknown as LifeParts;
-  const live = (): Answered => liveCall(call as unknown as Call, parts);
+  const live = () =>
+    liveCall(call as unknown as Call, parts, {
+      answered: (_, result) => String(result),
+      failed: (_, error) => {
+        throw error;
+      },
+    });
   /** The answer, or the message of what was thrown. */
   const ended = async (): Promise<string> => {
     try {

@@ -1,7 +1,7 @@
 // The life of a call, from the request's body to the response: the body is read, each call passes its steps in order
 // (authorize, charge, check, answer), its end is recorded, and its result is spliced into an envelope.
 import type { Logger } from "pino";
-import type { Costs, Meter } from "../access/limits/meter.ts";
+import type { Costs } from "../access/limits/meter.ts";
 import { readPlainCall } from "../jsonrpc/plain-call.ts";
 import {
   type AnswerJson,
@@ -178,17 +178,10 @@ function answerMessage(
   const { stories } = parts;
   if (stories?.isOn || caller.grant.scope.mayExplain)
     call.story = stories?.begin(caller, lives.isBatch === true, lives.story);
-  try {
-    const outcome = liveCall(call, parts);
-    if (!(outcome instanceof Promise)) return succeeded(call, outcome, parts, lives.room);
-    return outcome.then(
-      (result) => succeeded(call, result, parts),
-      (error: unknown) => failed(call, error, parts),
-    );
-  } catch (error) {
-    return failed(call, error, parts);
-  }
+  return liveCall(call, parts, RESPONDING, lives.room);
 }
+
+const RESPONDING: Ends<RpcResponse> = { answered: succeeded, failed };
 
 function succeeded(
   call: Call,
@@ -311,35 +304,54 @@ export function asVisible(
 }
 
 /**
- * Leads a call through its steps, and records how it ended. An answer that is ready is returned without a promise.
+ * Leads a call through its steps, and records how it ended. What is ready is returned without a promise; else one
+ * promise leads from the method to the response, since members of batches are many.
  *
- * @throws RpcError for refusals and failures.
+ * @param ends.failed Is told the RpcError of a refusal or failure.
  */
-export function liveCall(call: Call, parts: LifeParts): Answered {
+export function liveCall<Told>(
+  call: Call,
+  parts: LifeParts,
+  ends: Ends<Told>,
+  room?: AnswerRoom,
+): Told | Promise<Told> {
   const startedAt = parts.clock.now();
+  let outcome: Answered;
   try {
     authorize(call, startedAt);
     call.story?.reached("authorized");
-    const outcome = charged(call, startedAt, parts);
-    if (!(outcome instanceof Promise)) {
-      recordEnd(call, { startedAt, outcome: "ok" }, parts);
-      return outcome;
-    }
-    return outcome.then(
-      (result) => {
-        recordEnd(call, { startedAt, outcome: "ok" }, parts);
-        return result;
-      },
-      (error: unknown) => {
-        recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
-        throw error;
-      },
-    );
+    outcome = charged(call, startedAt, parts);
   } catch (error) {
     recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
-    throw error;
+    return ends.failed(call, error, parts);
   }
+  if (!(outcome instanceof Promise)) {
+    recordEnd(call, { startedAt, outcome: "ok" }, parts);
+    return ends.answered(call, outcome, parts, room);
+  }
+  return outcome.then(
+    (result) => {
+      recordEnd(call, { startedAt, outcome: "ok" }, parts);
+      return ends.answered(call, result, parts);
+    },
+    (error: unknown) => {
+      recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
+      return ends.failed(call, error, parts);
+    },
+  );
 }
+
+/** What is made of the end of a call. */
+type Ends<Told> = {
+  /** @param room Takes the answers of a batch's members that are there at once. */
+  readonly answered: (
+    call: Call,
+    result: AnswerJson | BorrowedJson,
+    parts: LifeParts,
+    room?: AnswerRoom,
+  ) => Told;
+  readonly failed: (call: Call, error: unknown, parts: LifeParts) => Told;
+};
 
 /** The price of a call that the key forbids, and of a member that is no call: the gateway had to read it. */
 const REFUSED_UNITS = 1;
@@ -357,25 +369,18 @@ function authorize(call: Call, nowMs: number): void {
   throw forbidden(rule);
 }
 
-/** Charges before the parameters are checked: malformed calls are not free. The call runs from here until its answer is ready. */
+/** Charges before the parameters are checked: malformed calls are not free. The call runs from here until its end is recorded. */
 function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Answered {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
   if (!call.isInBatch && !memory.admitCall(cost, meter.memory)) throw errors.memoryIsScarce();
   refuse(meter.begin());
-  try {
-    const short = meter.charge(cost, nowMs);
-    if (short instanceof Promise) return ending(meter, whenCharged(short, cost, call));
-    refuse(short);
-    call.chargedUnits = cost;
-    const outcome = answer(call);
-    if (outcome instanceof Promise) return ending(meter, outcome);
-    meter.end();
-    return outcome;
-  } catch (error) {
-    meter.end();
-    throw error;
-  }
+  call.isRunning = true;
+  const short = meter.charge(cost, nowMs);
+  if (short instanceof Promise) return whenCharged(short, cost, call);
+  refuse(short);
+  call.chargedUnits = cost;
+  return answer(call);
 }
 
 const refuse = (short: RateLimit | undefined): void => {
@@ -391,9 +396,6 @@ async function whenCharged(
   call.chargedUnits = cost;
   return kept(answer(call));
 }
-
-const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson> =>
-  outcome.finally(() => meter.end());
 
 /** Checks the parameters, and has the method answer. */
 function answer(call: Call): Answered {
@@ -416,6 +418,7 @@ type End = {
 
 function recordEnd(call: Call, end: End, { clock, metrics, log }: LifeParts): void {
   const { startedAt, outcome, error } = end;
+  if (call.isRunning) call.caller.grant.meter.end();
   const seconds = (clock.now() - startedAt) / 1000;
   const { label: method, computeUnits } = call;
   const { name: network } = call.network;

@@ -69,17 +69,14 @@ type Execution = Pick<BlockCall, "whenOmitted"> & {
   readonly call: CallObject;
 };
 
-async function execute(
+function execute(
   method: string,
-  { args: given, call, ...omitted }: Execution,
+  { args: given, call, whenOmitted }: Execution,
   context: CallContext,
 ): Promise<Buffer> {
   const sent = call === given.call ? given : { ...given, call };
-  try {
-    return await askState(method, { given, sent, at: "block", ...omitted }, context);
-  } catch (thrown) {
-    throw asRevert(thrown);
-  }
+  const asked: BlockCall = { given, sent, at: "block", takesHash: true, whenOmitted };
+  return askState(method, asked, context, asRevert);
 }
 
 /** docs/decisions/0035: a revert has code 3, with the revert bytes. geth's own error is passed on as it came. */

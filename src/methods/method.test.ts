@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { blockNumberOrTag, blockReference } from "../evm/block-reference.ts";
+import { callObject } from "../evm/call-object.ts";
+import { logFilter } from "../evm/log-filter.ts";
 import * as values from "../evm/values.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { unknownMethod } from "../namespaces/known-methods.ts";
@@ -175,9 +177,24 @@ describe("a quick test of a parameter", () => {
     .chain((length) =>
       fc.string({ unit: fc.constantFrom(..."01f"), minLength: length, maxLength: length }),
     );
+  const text = fc.oneof(digits, exactly).map((each) => `0x${each}`);
+  const maybe = fc.oneof(
+    { weight: 3, arbitrary: text },
+    fc.constantFrom(null, undefined, 7, "latest"),
+  );
+  const list = fc.array(maybe, { maxLength: 5 });
+  const member = fc.oneof(maybe, list, fc.array(list, { maxLength: 2 }));
+  const objects = fc.record(
+    Object.fromEntries(
+      ["to", "gas", "data", "fromBlock", "address", "topics", "blockHash", "__proto__"].map(
+        (name) => [name, name === "topics" ? member : maybe],
+      ),
+    ),
+    { requiredKeys: [] },
+  );
   const nearly = fc.oneof(
     fc.constantFrom("latest", "earliest", "pending", "safe", "finalized", "0x", "0x0", "Latest"),
-    fc.oneof(digits, exactly).map((each) => `0x${each}`),
+    ...[text, objects, list],
     fc.record({ blockNumber: fc.constantFrom("latest", "x") }),
     fc.anything(),
   );
@@ -189,6 +206,10 @@ describe("a quick test of a parameter", () => {
     ["a block's number or tag", blockNumberOrTag],
     ["a block's reference", blockReference],
     ["an optional one", blockReference.optional()],
+    ["data", values.data],
+    ["a list", z.array(values.quantity.nullable()).max(3)],
+    ["a call", callObject],
+    ["a filter of logs", logFilter],
   ])("lets nothing pass that its schema refuses: %s", (_, schema) => {
     const passes = quickTestOf(schema);
     let passed = 0;
@@ -201,11 +222,13 @@ describe("a quick test of a parameter", () => {
     expect(passed).toBeGreaterThan(20);
   });
 
-  it("is there for patterns alone", () => {
-    expect([values.data, z.boolean(), z.string().min(3)].map(quickTestOf)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+  it("is there for what it understands alone", () => {
+    const others = [
+      ...[z.number(), z.string().min(3), values.data.superRefine(() => undefined)],
+      ...[z.array(values.data).min(1), z.array(z.number()), z.looseObject({ a: z.number() })],
+      ...[z.object({ a: values.data }), z.strictObject({ a: values.data })],
+      z.looseObject({ a: values.data }).refine(() => true),
+    ];
+    expect(others.map(quickTestOf)).toEqual(others.map(() => undefined));
   });
 });

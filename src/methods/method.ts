@@ -243,25 +243,74 @@ export type HeadView = {
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
 };
 
+type QuickTest = (value: unknown) => boolean;
+
 /**
- * For texts that follow patterns, which most parameters are: a test at a tenth of the schema's cost.
+ * For texts that follow patterns, for booleans, and for lists and objects of such: a test at a tenth of the schema's cost.
  *
  * @returns What it is true of, the schema takes; undefined where there is no such test.
  */
-export function quickTestOf(schema: z.ZodType): ((value: unknown) => boolean) | undefined {
-  if (schema instanceof z.ZodOptional) return quickTestOf(schema.unwrap() as z.ZodType);
+export function quickTestOf(schema: z.ZodType): QuickTest | undefined {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    const passes = quickTestOf(schema.unwrap() as z.ZodType);
+    const none = schema instanceof z.ZodOptional ? undefined : null;
+    return passes && ((value) => value === none || passes(value));
+  }
   if (schema instanceof z.ZodUnion) {
     const tests = schema.options.map((option) => quickTestOf(option as z.ZodType));
     return (value) => tests.some((passes) => passes?.(value));
   }
-  if (!(schema instanceof z.ZodString)) return undefined;
+  if (schema instanceof z.ZodObject) return testOfObject(schema);
+  if (schema instanceof z.ZodArray) return testOfList(schema);
+  if (schema instanceof z.ZodBoolean) return (value) => typeof value === "boolean";
+  return schema instanceof z.ZodString ? testOfText(schema) : undefined;
+}
+
+function testOfText({ def }: z.ZodString): QuickTest | undefined {
   const patterns: RegExp[] = [];
-  for (const { _zod } of schema.def.checks ?? []) {
-    const { pattern } = _zod.def as { readonly pattern?: RegExp };
-    if (_zod.def.check !== "string_format" || !pattern || pattern.global) return undefined;
-    patterns.push(pattern);
+  const rules: QuickTest[] = [];
+  for (const { _zod } of def.checks ?? []) {
+    const { check, pattern, fn } = _zod.def as {
+      readonly check: string;
+      readonly pattern?: RegExp;
+      readonly fn?: QuickTest;
+    };
+    if (check === "string_format" && pattern && !pattern.global) patterns.push(pattern);
+    else if (check === "custom" && fn) rules.push(fn);
+    else return undefined;
   }
-  return (value) => typeof value === "string" && patterns.every((pattern) => pattern.test(value));
+  return (value) =>
+    typeof value === "string" &&
+    patterns.every((pattern) => pattern.test(value)) &&
+    rules.every((isKept) => isKept(value) === true);
+}
+
+function testOfList({ element, def }: z.ZodArray): QuickTest | undefined {
+  const passes = quickTestOf(element as z.ZodType);
+  let most = Number.POSITIVE_INFINITY;
+  for (const { _zod } of def.checks ?? []) {
+    const { maximum } = _zod.def as { readonly maximum?: number };
+    if (_zod.def.check !== "max_length" || maximum === undefined) return undefined;
+    most = Math.min(most, maximum);
+  }
+  return passes && ((value) => Array.isArray(value) && value.length <= most && value.every(passes));
+}
+
+/** Of objects that may have other members, too. */
+function testOfObject({ shape, def }: z.ZodObject): QuickTest | undefined {
+  if (def.checks?.length || !(def.catchall instanceof z.ZodUnknown)) return undefined;
+  const tests: (readonly [name: string, passes: QuickTest])[] = [];
+  for (const [name, member] of Object.entries(shape)) {
+    const passes = quickTestOf(member as z.ZodType);
+    if (!passes) return undefined;
+    tests.push([name, passes]);
+  }
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+    for (const [name, passes] of tests)
+      if (!passes((value as Readonly<Record<string, unknown>>)[name])) return false;
+    return true;
+  };
 }
 
 /** Deeper than any parameter: a path is shown, never a whole input. */

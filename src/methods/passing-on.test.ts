@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isUnknownSaying } from "./passing-on.ts";
+import type { CallContext } from "./method.ts";
+import { askAt, isUnknownSaying } from "./passing-on.ts";
 
 const says = (message: string): boolean => isUnknownSaying({ code: -32000, message });
 
@@ -17,4 +19,56 @@ it("very many words of a node are read at once", () => {
   const startedAt = performance.now();
   expect(says("block ".repeat(200_000))).toBe(false); // the square of it would take minutes
   expect(performance.now() - startedAt).toBeLessThan(2_000);
+});
+
+/** What a node is sent for a call with these parameters while block 7 is the newest. */
+async function sentFor(paramsJson: string, other: object = {}): Promise<string> {
+  const [call, block] = JSON.parse(paramsJson) as [unknown, unknown];
+  let asked = "";
+  const context = {
+    paramsJson,
+    chain: { positionAt: () => ({ number: 7, hash: "0xab" }) },
+    consultHead: () => ({ pin: (named: unknown) => (named === "latest" ? "0x7" : named) }),
+    isAgreedUpon: () => false,
+    setProvenance: () => undefined,
+    ask: (_: string, params: string) => {
+      asked = params;
+      return Promise.resolve(Buffer.from("1"));
+    },
+  };
+  const given = block === undefined ? { call } : { call, block };
+  await askAt(
+    "eth_call",
+    { given, sent: "call" in other ? { ...given, ...other } : given, at: "block", takesHash: true },
+    context as unknown as CallContext,
+  );
+  return asked;
+}
+
+const HASH = '{"blockHash":"0xab"}';
+
+it.each([
+  ['[{"to":"0x1", "n":1.0},"latest"]', `[{"to":"0x1", "n":1.0},${HASH}]`], // as it was written
+  ['[ {"to":"0x1"} , "latest" ]', `[{"to":"0x1"},${HASH}]`],
+  ['["\\"latest","l\\u0061test"]', `["\\"latest",${HASH}]`],
+  ['[{"a":"latest"}]', `[{"a":"latest"},${HASH}]`],
+  ['[null,"latest"]', `[null,${HASH}]`],
+])("a call with %s asks for its block by the hash", async (written, want) => {
+  expect(await sentFor(written)).toBe(want);
+});
+
+it("a call that is sent otherwise than it was written has its block, too", async () => {
+  expect(await sentFor('["a","latest"]', { call: "b" })).toBe(`["b",${HASH}]`);
+});
+
+it("whatever the parameters are, only the block is another one", async () => {
+  const property = fc.asyncProperty(
+    fc.json(),
+    fc.constantFrom("latest", "0x7"),
+    async (json, block) => {
+      const sent = await sentFor(`[${json},"${block}"]`);
+      expect(JSON.parse(sent)).toEqual([JSON.parse(json), { blockHash: "0xab" }]);
+    },
+  );
+  await fc.assert(property, { numRuns: 300 });
 });

@@ -30,6 +30,25 @@ function paramsFrom(args: Args): string {
   return JSON.stringify(values);
 }
 
+/** As `paramsFrom`, with another value for one argument: all others stay as the caller wrote them where that is simple. */
+function paramsWith(
+  { given, sent = given, at }: BlockCall,
+  value: unknown,
+  context: Pick<CallContext, "paramsJson">,
+): string {
+  const written = sent === given && isLast(at, given) && `"${given[at]}"]`;
+  const { paramsJson } = context;
+  if (written && typeof given[at] === "string" && paramsJson.endsWith(written))
+    return `${paramsJson.slice(0, -written.length)}${JSON.stringify(value)}]`;
+  return paramsFrom({ ...sent, [at]: value });
+}
+
+function isLast(name: string, args: Args): boolean {
+  let last: string | undefined;
+  for (const each in args) last = each;
+  return last === name;
+}
+
 /** Calls the method with the arguments as they came. */
 export const askAsGiven = (method: string, args: Args, context: CallContext): Promise<Buffer> =>
   context.ask(method, paramsOf(args, context));
@@ -44,56 +63,65 @@ export type BlockCall = {
   /** Whether the method also takes a block by its hash (EIP-1898). */
   readonly takesHash?: boolean;
   /** What is sent for a block that was left out: `latest`, since nodes may require it, or nothing. */
-  readonly whenOmitted?: "latest" | "nothing";
+  readonly whenOmitted?: "latest" | "nothing" | undefined;
 };
 
 /** Calls the method with the block that it names pinned. */
-export async function askAt(
+export function askAt(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
+  const pinning = pinnedFor(method, plainReference(call.given[call.at]) ?? "latest", context);
+  return pinning instanceof Promise
+    ? pinning.then((pinned) => askPinned(method, call, pinned, context))
+    : askPinned(method, call, pinning, context);
+}
+
+/** @param pinned The block: a number, a hash, or what the caller gave where it is not fixed. */
+function askPinned(
   method: string,
-  { given, sent = given, at, takesHash = false, whenOmitted = "latest" }: BlockCall,
+  call: BlockCall,
+  pinned: unknown,
   context: CallContext,
 ): Promise<Buffer> {
-  const pinning = pinnedFor(method, plainReference(given[at]) ?? "latest", context);
-  const pinned = pinning instanceof Promise ? await pinning : pinning;
+  const { given, sent = given, at, takesHash = false, whenOmitted = "latest" } = call;
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const isUnchanged = sent === given && block === given[at];
   const paramsJson = (): string =>
-    isUnchanged ? paramsOf(given, context) : paramsFrom({ ...sent, [at]: block });
+    isUnchanged ? paramsOf(given, context) : paramsWith(call, block, context);
   const { chain } = context;
   if (!chain) return context.ask(method, paramsJson());
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
-  if (takesHash && position) {
-    const params = paramsFrom({ ...sent, [at]: { blockHash: position.hash } });
-    const result = await askAtHash(method, { params, block: number }, context);
-    if (result) return result;
-  }
   // The upstream whose chain is followed has the block; another one may lag.
-  return context.ask(method, paramsJson(), { ...MAY_LAG, block: number });
+  const asked = (): Promise<Buffer> =>
+    context.ask(method, paramsJson(), { ...MAY_LAG, block: number });
+  if (!takesHash || !position) return asked();
+  // By its hash, so that the answer is of the followed chain, whatever branch a node is on.
+  const params = paramsWith(call, { blockHash: position.hash }, context);
+  return context
+    .ask(method, params, { ...MAY_LAG, block: number, variant: byHash(method) })
+    .catch((thrown: unknown) => {
+      // No node takes hashes, or none has this block any more.
+      if (isMethodMissing(thrown) || saysUnknown(thrown)) return asked();
+      throw thrown;
+    });
 }
 
 /** As `askAt`, for methods about the argument `block`: null when there is no such block. */
 export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>
   nullWhenUnknown(askAt(method, { given, at: "block" }, context));
 
-/**
- * By its hash, so that the answer is of the followed chain, whatever branch a node is on.
- * @returns undefined when no node takes hashes, or none has this block any more.
- */
-async function askAtHash(
-  method: string,
-  { params, block }: { params: string; block: number | undefined },
-  context: CallContext,
-): Promise<Buffer | undefined> {
+type Variant = NonNullable<CallOptions["variant"]>;
+
+const variantByMethod = new Map<string, Variant>();
+
+/** The way to call the method with a block's hash. */
+function byHash(method: string): Variant {
+  const known = variantByMethod.get(method);
+  if (known) return known;
   const variant = { name: `${method} by hash`, isMissing: takesNoHash };
-  try {
-    return await context.ask(method, params, { ...MAY_LAG, block, variant });
-  } catch (thrown) {
-    if (isMethodMissing(thrown) || saysUnknown(thrown)) return undefined;
-    throw thrown;
-  }
+  variantByMethod.set(method, variant);
+  return variant;
 }
 
 /** The parameters were checked before, so a node that refuses their form refuses the hash. */

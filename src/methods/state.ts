@@ -18,19 +18,23 @@ import { askAt, type BlockCall, saysUnknown } from "./passing-on.ts";
 
 const block = blockReference.optional().describe("Left out: latest.");
 
-/** @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it. */
+/**
+ * @param told What the caller is told instead of an error of a node.
+ * @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it.
+ */
 export async function askState(
   method: string,
   call: BlockCall,
   context: CallContext,
+  told = (thrown: unknown): unknown => thrown,
 ): Promise<Buffer> {
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
   let state: Buffer;
   try {
-    state = await askAt(method, { ...call, takesHash: true }, context);
+    state = await askAt(method, call, context);
   } catch (thrown) {
-    throw saysUnknown(thrown) ? await withoutState(reference, context) : thrown;
+    throw saysUnknown(thrown) ? await withoutState(reference, context) : told(thrown);
   }
   // Besu says null when it does not know the state; no state is null.
   if (isNull(state)) throw await withoutState(reference, context);
@@ -76,7 +80,8 @@ const stateMethod = (declaration: {
     workKind: "state",
     params: { ...declaration.params, block },
     freshness: "until next block",
-    answer: (args, context) => askState(declaration.name, { given: args, at: "block" }, context),
+    answer: (args, context) =>
+      askState(declaration.name, { given: args, at: "block", takesHash: true }, context),
   });
 
 const storageProof = z.looseObject({

@@ -594,9 +594,31 @@ export type Count = { value: number };
 const labelsOf = (names: readonly string[], values: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name, at) => [name, values[at] ?? ""]));
 
+/** What is kept for each combination of label values. Maps in maps: one text of all values would be made for each look-up. */
+class ByLabels<Kept> {
+  readonly all: Kept[] = [];
+  readonly #byValue = new Map<string, unknown>();
+
+  of(values: readonly string[], make: () => Kept): Kept {
+    let at = this.#byValue;
+    for (let index = 0; index < values.length - 1; index += 1) {
+      const value = values[index] as string;
+      if (!at.has(value)) at.set(value, new Map());
+      at = at.get(value) as Map<string, unknown>;
+    }
+    const last = values.at(-1) ?? "";
+    const known = at.get(last) as Kept | undefined;
+    if (known) return known;
+    const made = make();
+    at.set(last, made);
+    this.all.push(made);
+    return made;
+  }
+}
+
 /** A counter that is cheap to raise: a number for each combination of label values, which Prometheus' library gets only when metrics are read. */
 export class Tally {
-  readonly #counts = new Map<string, Count & { readonly labels: Record<string, string> }>();
+  readonly #counts = new ByLabels<Count & { readonly labels: Record<string, string> }>();
   readonly #labelNames: readonly string[];
 
   constructor(declared: Declared, registry: Registry) {
@@ -607,7 +629,7 @@ export class Tally {
       registers: [registry],
       collect() {
         this.reset();
-        for (const { labels, value } of counts.values()) this.inc(labels, value);
+        for (const { labels, value } of counts.all) this.inc(labels, value);
       },
     });
   }
@@ -619,12 +641,10 @@ export class Tally {
 
   /** The count of these values of the labels. It exists from now on, also as 0. */
   count(...values: readonly string[]): Count {
-    const key = values.join("\n");
-    const known = this.#counts.get(key);
-    if (known) return known;
-    const count = { labels: labelsOf(this.#labelNames, values), value: 0 };
-    this.#counts.set(key, count);
-    return count;
+    return this.#counts.of(values, () => ({
+      labels: labelsOf(this.#labelNames, values),
+      value: 0,
+    }));
   }
 }
 
@@ -659,7 +679,7 @@ export class TimeTally {
   readonly help: string;
   readonly labelNames: readonly string[];
   readonly #buckets: readonly number[];
-  readonly #series = new Map<string, Times>();
+  readonly #series = new ByLabels<Times>();
 
   /** @param declared.buckets Upper bounds in seconds, the lowest first. */
   constructor(declared: Declared & { readonly buckets: readonly number[] }, registry: Registry) {
@@ -673,18 +693,16 @@ export class TimeTally {
 
   /** The times of these values of the labels. They exist from now on, also without any time. */
   times(...values: readonly string[]): Times {
-    const key = values.join("\n");
-    const known = this.#series.get(key);
-    if (known) return known;
-    const series = new Times(labelsOf(this.labelNames, values), this.#buckets);
-    this.#series.set(key, series);
-    return series;
+    return this.#series.of(
+      values,
+      () => new Times(labelsOf(this.labelNames, values), this.#buckets),
+    );
   }
 
   /** The values in the form of prom-client's histograms. */
   get(): Promise<object> {
     const { name, help, type, aggregator } = this;
-    const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
+    const values = this.#series.all.flatMap((series) => this.#valuesOf(series));
     return Promise.resolve({ name, help, type, aggregator, values });
   }
 

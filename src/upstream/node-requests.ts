@@ -88,8 +88,15 @@ export class NodeRequests {
     this.#parts = parts;
   }
 
-  /** Never rejects. */
-  send(wanted: NodeCall, signal: Signal): Promise<NodeRequestReply> {
+  /**
+   * Never rejects, as far as `heard` does not.
+   * @param heard What is made of the reply, at once: a further promise would cost as much as reading it.
+   */
+  send<Heard>(
+    wanted: NodeCall,
+    signal: Signal,
+    heard: (came: NodeRequestReply) => Heard | Promise<Heard>,
+  ): Promise<Heard> {
     const request = this.#request(wanted);
     const { timeoutMs, reader, maxBytes } = wanted;
     const exchange =
@@ -97,9 +104,9 @@ export class NodeRequests {
         ? this.#parts.connection.send(request, signal, reader)
         : this.#sendWithin(timeoutMs, { ...request, reader }, signal);
     return exchange.then((came) => {
-      if (isTooLong(came, maxBytes)) return this.#read({ kind: "too large" }, request);
+      if (isTooLong(came, maxBytes)) return heard(this.#read({ kind: "too large" }, request));
       const isLong = came.kind === "answered" && came.body.length > LONG;
-      return isLong ? this.#readLong(came, request) : this.#read(came, request);
+      return isLong ? this.#readLong(came, request).then(heard) : heard(this.#read(came, request));
     });
   }
 
@@ -173,12 +180,10 @@ export class NodeRequests {
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {
     const { clock, metrics } = this.#parts;
     const reply = readReply(exchange, id, method);
-    metrics.upstreamAnswered({
-      ...this.#options,
-      ...{ kind: reply.kind, purpose },
-      seconds: (clock.now() - sentAtMs) / 1000,
-      bytes: exchange.kind === "answered" ? exchange.body.length : 0,
-    });
+    const { network, upstream } = this.#options;
+    const seconds = (clock.now() - sentAtMs) / 1000;
+    const bytes = exchange.kind === "answered" ? exchange.body.length : 0;
+    metrics.upstreamAnswered({ network, upstream, kind: reply.kind, purpose, seconds, bytes });
     return { reply, sentAtMs };
   }
 }

@@ -13,7 +13,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { AgreementRule } from "./asking/at-once.ts";
 import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
-import type { CallOptions, FinalReply } from "./asking/call-options.ts";
+import type { CallEnds, CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
 import type { KnownReaches } from "./capabilities/kept-capabilities.ts";
@@ -208,23 +208,35 @@ export class Pool {
     signal: Signal,
     options: CallOptions = {},
   ): Promise<Buffer> {
+    return new Promise((answered, failed) =>
+      this.begin(method, paramsJson, signal, { answered, failed }, options),
+    );
+  }
+
+  /** As `call`, without a promise. */
+  begin(
+    method: string,
+    paramsJson: string,
+    signal: Signal,
+    ends: CallEnds,
+    options: CallOptions = {},
+  ): void {
     const { traits = this.#parts.traitsOf(method) } = options;
     const isUncertain = options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);
     const question = { method, paramsJson, traits, options, isUncertain };
     const callers = this.#callers;
+    const answered = (reply: FinalReply): void => {
+      callers.leave();
+      this.#noteHead(question, reply);
+      if (reply.kind === "result") ends.answered(reply.json);
+      else ends.failed(errors.refusedByNode(reply.code, reply.message, reply.json));
+    };
+    const failed = (error: unknown): void => {
+      callers.leave();
+      ends.failed(this.#whyNobody(error, method));
+    };
     callers.enter();
-    return this.#driver(question)
-      .outcome(signal)
-      .then(
-        (reply) => {
-          callers.leave();
-          return this.#resultOf(reply, question);
-        },
-        (error: unknown) => {
-          callers.leave();
-          throw this.#whyNobody(error, method);
-        },
-      );
+    this.#driver(question).begin(signal, answered, failed);
   }
 
   /** A method that only drained nodes have is away, and does exist. */
@@ -236,10 +248,8 @@ export class Pool {
     return this.#upstreams.some(mayHaveIt) ? errors.methodSpared(method, error) : error;
   }
 
-  #resultOf(reply: FinalReply, { traits, paramsJson }: UpstreamQuestion): Buffer {
-    if (reply.kind === "refused") throw errors.refusedByNode(reply.code, reply.message, reply.json);
+  #noteHead({ traits, paramsJson }: UpstreamQuestion, reply: FinalReply): void {
     this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
-    return reply.json;
   }
 
   #driver(question: UpstreamQuestion): CallDriver {

@@ -2,7 +2,8 @@
 // results themselves are never parsed.
 // What errors mean is told by the tables in `error-dialects/`.
 import { numberIn } from "../evm/values.ts";
-import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
+import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../jsonrpc/ascii.ts";
+import { findMembers, type Span, skipSpace, skipValue, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
@@ -83,6 +84,50 @@ const NEVER = new AbortController().signal;
 /** The members that are looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
 
+const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
+const BEFORE_RESULT = Buffer.from(',"result":');
+
+/** A result as most nodes write it, with its id first, and where its members stand: see `ENVELOPE`. */
+export type PlainResult = {
+  readonly id: number;
+  readonly members: readonly [id: Span, result: Span];
+};
+
+/** undefined for what is written otherwise, and for errors. */
+export function plainResultIn(body: Buffer): PlainResult | undefined {
+  const idStart = BEFORE_ID.length;
+  if (!hasAt(body, 0, BEFORE_ID)) return undefined;
+  let [id, idEnd] = [0, idStart];
+  for (let digit = digitAt(body, idEnd); digit >= 0; digit = digitAt(body, idEnd)) {
+    id = id * 10 + digit;
+    idEnd += 1;
+  }
+  if (idEnd === idStart || !hasAt(body, idEnd, BEFORE_RESULT)) return undefined;
+  const start = idEnd + BEFORE_RESULT.length;
+  const end = skipValue(body, start);
+  if (end < 0 || body[end] !== CLOSE_BRACE || skipSpace(body, end + 1) < body.length)
+    return undefined;
+  return {
+    id,
+    members: [
+      { start: idStart, end: idEnd },
+      { start, end },
+    ],
+  };
+}
+
+/** -1 where there is none. */
+const digitAt = (body: Buffer, at: number): number => {
+  const digit = (body[at] ?? 0) - ZERO;
+  return digit >= 0 && digit <= 9 ? digit : -1;
+};
+const ZERO = 0x30;
+
+function hasAt(body: Buffer, start: number, text: Buffer): boolean {
+  for (let at = 0; at < text.length; at += 1) if (body[start + at] !== text[at]) return false;
+  return true;
+}
+
 /**
  * @param id The number that the request had.
  * @param method The called method: the same words may mean something else for another one.
@@ -141,8 +186,6 @@ export function hasOwnWords(
   return !isOfChain;
 }
 
-const QUOTE = 0x22;
-
 /**
  * The id of the subscription that a reply opened, as JSON text. Undefined when none was opened: the id must be a
  * string.
@@ -154,7 +197,7 @@ export function subscriptionIdIn(exchange: Exchange, callId: number): string | u
 
 function readAnswer(exchange: AnsweredExchange, id: number, method: string | undefined): Reply {
   const { status, body } = exchange;
-  const members = exchange.members ?? findMembers(body, ENVELOPE);
+  const members = exchange.members ?? plainResultIn(body)?.members ?? findMembers(body, ENVELOPE);
   const [idSpan, result, error] = members ?? [];
   const answered = idSpan && textOf(body, idSpan);
   if (error && textOf(body, error) !== "null") {
@@ -180,7 +223,8 @@ const LONGEST_WORD = 64;
 
 /** Strings and nested values are known to be closed. Anything else may be no JSON, like NaN. */
 function isValue(body: Buffer, { start, end }: Span): boolean {
-  if (/["{[]/.test(String.fromCharCode(body[start] ?? 0))) return true;
+  const first = body[start];
+  if (first === QUOTE || first === OPEN_BRACE || first === OPEN_BRACKET) return true;
   return end - start <= LONGEST_WORD && parsed(body.subarray(start, end)) !== undefined;
 }
 

@@ -166,7 +166,7 @@ export class Upstream {
       holder,
       headers,
     };
-    return this.#requests.send(wanted, signal).then(({ reply, sentAtMs }) => {
+    return this.#requests.send(wanted, signal, ({ reply, sentAtMs }) => {
       const sent: SentCall = { asked, turn, call, sentAtMs };
       const judged = this.#belief.judged(reply, method, options);
       return judged instanceof Promise

@@ -53,8 +53,8 @@ export class CallDriver implements Waiting {
   /** What the call waits for, where the number of waiting calls is bounded. */
   #shortOf: Shortage | undefined;
   #signal: Signal | undefined;
-  #resolve: (reply: FinalReply) => void = nothing;
-  #reject: (error: unknown) => void = nothing;
+  #answered: (reply: FinalReply) => void = nothing;
+  #failed: (error: unknown) => void = nothing;
   readonly #parts: CallDriverParts;
 
   /** @param state The state of a call that has not begun. */
@@ -68,17 +68,29 @@ export class CallDriver implements Waiting {
    * with the signal.
    */
   outcome(signal: Signal): Promise<FinalReply> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      if (signal.aborted) {
-        this.#step(ABORTED);
-        return;
-      }
-      this.#signal = signal;
-      signal.addEventListener("abort", this.#onAbort, { once: true });
+    return new Promise((resolve, reject) => this.begin(signal, resolve, reject));
+  }
+
+  /** As `outcome`, without a promise. */
+  begin(
+    signal: Signal,
+    answered: (reply: FinalReply) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    this.#answered = answered;
+    this.#failed = failed;
+    if (signal.aborted) {
+      this.#step(ABORTED);
+      return;
+    }
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+    try {
       this.resume();
-    });
+    } catch (error) {
+      this.#end(); // as in `#ended`
+      failed(error);
+    }
   }
 
   /** Looks at the upstreams: at the beginning, and when one can be asked again. */
@@ -104,7 +116,7 @@ export class CallDriver implements Waiting {
     this.#leave();
     let decision = next(this.#state, event, now);
     while (decision.kind === "ask" && !this.#isSettled) {
-      this.#begin(decision);
+      this.#try(decision);
       decision = next(this.#state, BEGUN, now);
     }
     if (decision.kind === "wait") this.#wait(decision, now);
@@ -126,7 +138,7 @@ export class CallDriver implements Waiting {
     this.#shortOf = undefined;
   }
 
-  #begin(attempt: Attempt): void {
+  #try(attempt: Attempt): void {
     const { clock, network } = this.#parts;
     const { method, paramsJson, options } = this.#state.question;
     if (attempt.why) network.askedAgain(attempt.why);
@@ -151,7 +163,7 @@ export class CallDriver implements Waiting {
       this.#hear(reply, attempt, ms);
     } catch (error) {
       this.#end(); // there is a mistake in the code that judges answers: the call must not wait for its deadline
-      this.#reject(error);
+      this.#failed(error);
     }
   }
 
@@ -211,8 +223,8 @@ export class CallDriver implements Waiting {
     this.#end();
     if (this.#underWay > 0 && othersMs < NEVER && !this.#ending.aborted)
       this.#cancelTimer = clock.after(othersMs, () => this.#ending.abort(OUTRUN));
-    if (outcome instanceof RpcError) this.#reject(outcome);
-    else this.#resolve(outcome);
+    if (outcome instanceof RpcError) this.#failed(outcome);
+    else this.#answered(outcome);
   }
 
   #end(): void {

@@ -35,6 +35,13 @@ export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
   readonly ledger?: AttemptLedger | undefined;
 };
 
+/** What is told of the end of a call: one of both, once. */
+export type CallEnds = {
+  /** @param json The bytes of `result` as a node sent them. */
+  answered(json: Buffer): void;
+  failed(error: unknown): void;
+};
+
 export type CrossCheckRule = {
   /** Two calls with the same question and the same name here are one call. */
   readonly name: string;

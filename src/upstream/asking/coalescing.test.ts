@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countedSignal } from "../../../test/support/counted-signal.ts";
+import type { Pool } from "../pool.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Coalescing } from "./coalescing.ts";
 
@@ -19,7 +20,12 @@ function coalesced() {
       });
       signal.addEventListener("abort", () => reject(new Error("aborted upstream")));
     });
-  return { coalescing: new Coalescing({ call }), asked };
+  const begin: Pool["begin"] = (method, paramsJson, signal, ends, options) =>
+    void call(method, paramsJson, signal as AbortSignal, options).then(
+      (json) => ends.answered(json),
+      (error: unknown) => ends.failed(error),
+    );
+  return { coalescing: new Coalescing({ begin }), asked };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

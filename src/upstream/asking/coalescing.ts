@@ -1,7 +1,8 @@
 // Calls that ask the same at the same time are one call at the upstreams.
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
-import type { CallOptions } from "./call-options.ts";
+import type { Pool } from "../pool.ts";
+import type { CallEnds, CallOptions } from "./call-options.ts";
 
 /** Made once, since an abort without a reason makes an exception with a stack. */
 const NOBODY_WAITS = new Error("all callers have left");
@@ -15,14 +16,17 @@ type Waiter = {
 };
 
 /** One call at the upstreams, for all callers that wait for it. */
-class SharedCall {
+class SharedCall implements CallEnds {
   readonly ending = new Cancellation();
   readonly #waiters: Waiter[] = [];
-  readonly #onOver: () => void;
+  readonly #question: string;
+  readonly #inFlight: Map<string, SharedCall>;
 
-  /** @param onOver Is called when nobody waits any more: an equal call after that is a new one. */
-  constructor(onOver: () => void) {
-    this.#onOver = onOver;
+  /** @param inFlight Calls in flight by their question: it is one of them until nobody waits for it any more. */
+  constructor(question: string, inFlight: Map<string, SharedCall>) {
+    this.#question = question;
+    this.#inFlight = inFlight;
+    inFlight.set(question, this);
   }
 
   /** The shared answer. Rejects at this caller's timeout. */
@@ -32,7 +36,7 @@ class SharedCall {
         signal.removeEventListener("abort", leave);
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
         if (this.#waiters.length === 0) {
-          this.#onOver();
+          this.#end();
           this.ending.abort(NOBODY_WAITS);
         }
         reject(errors.upstreamTimeout());
@@ -43,34 +47,34 @@ class SharedCall {
     });
   }
 
-  /** Gives all callers the answer. */
-  settle(answer: Promise<Buffer>): void {
-    answer.then(
-      (json) => {
-        for (const { resolve } of this.#finished()) resolve(json);
-      },
-      (error: unknown) => {
-        for (const { reject } of this.#finished()) reject(error);
-      },
-    );
+  answered(json: Buffer): void {
+    for (const { resolve } of this.#finished()) resolve(json);
+  }
+
+  failed(error: unknown): void {
+    for (const { reject } of this.#finished()) reject(error);
   }
 
   /** The callers that still wait; each is given once. */
   #finished(): readonly Waiter[] {
-    this.#onOver();
+    this.#end();
     for (const { signal, leave } of this.#waiters) signal.removeEventListener("abort", leave);
     return this.#waiters.splice(0);
+  }
+
+  /** An equal call after this is a new one. */
+  #end(): void {
+    if (this.#inFlight.get(this.#question) === this) this.#inFlight.delete(this.#question);
   }
 }
 
 /** Joins calls that ask the same at the same time into one. */
 export class Coalescing {
-  /** Calls in flight by their question. */
   readonly #inFlight = new Map<string, SharedCall>();
-  readonly #pool: Pick<Coalescing, "call">;
+  readonly #pool: Pick<Pool, "begin">;
 
   /** @param pool Makes the calls. */
-  constructor(pool: Pick<Coalescing, "call">) {
+  constructor(pool: Pick<Pool, "begin">) {
     this.#pool = pool;
   }
 
@@ -83,14 +87,10 @@ export class Coalescing {
       options?.ledger?.merged();
       return known.wait(signal);
     }
-    const shared = new SharedCall(() => this.#forget(question, shared));
-    this.#inFlight.set(question, shared);
-    shared.settle(this.#pool.call(method, paramsJson, shared.ending, options));
-    return shared.wait(signal);
-  }
-
-  #forget(question: string, shared: SharedCall): void {
-    if (this.#inFlight.get(question) === shared) this.#inFlight.delete(question);
+    const shared = new SharedCall(question, this.#inFlight);
+    const answer = shared.wait(signal);
+    this.#pool.begin(method, paramsJson, shared.ending, shared, options);
+    return answer;
   }
 }
 

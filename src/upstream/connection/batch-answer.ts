@@ -1,6 +1,6 @@
 // What a node made of several calls sent as one request. Pure; each answer stays the bytes that came.
 import { findElements, findMembers, textOf } from "../../jsonrpc/members.ts";
-import { readReply } from "../reply.ts";
+import { plainResultIn, readReply } from "../reply.ts";
 import { type AnsweredExchange, type Exchange, idOf } from "./connection.ts";
 
 export type BatchOutcome =
@@ -37,10 +37,12 @@ function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome
   const exchanges = new Map<number, Exchange>();
   const tooLarge = new Set<number>();
   for (const body of parts) {
-    const id = idOf(body);
+    const plain = plainResultIn(body);
+    const id = plain ? plain.id : idOf(body);
     if (id === undefined || Number.isNaN(id) || exchanges.has(id) || tooLarge.has(id)) continue;
-    if (saysTooLarge(body)) tooLarge.add(id);
-    else exchanges.set(id, { kind: "answered", status, body, retryAfterMs });
+    if (!plain && saysTooLarge(body)) tooLarge.add(id);
+    else
+      exchanges.set(id, { kind: "answered", status, body, members: plain?.members, retryAfterMs });
   }
   return { kind: "each", exchanges, isRight: exchanges.size === parts.length };
 }

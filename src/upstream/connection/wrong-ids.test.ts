@@ -26,11 +26,16 @@ describe("a node that counts wrong over one socket", () => {
       { clock, connection, metrics, turns },
     );
     const { signal } = new AbortController();
-    const ask = () => requests.send({ method: "m", paramsJson: "[]", purpose: "call" }, signal);
+    const ask = () =>
+      requests.send(
+        { method: "m", paramsJson: "[]", purpose: "call" },
+        signal,
+        ({ reply }) => reply,
+      );
     const asked = [ask(), ask(), ask()];
     await heard.promise;
     await clock.advance(1_000);
-    const replies = (await Promise.all(asked)).map(({ reply }) => reply);
+    const replies = await Promise.all(asked);
     expect(replies).toEqual(asked.map(() => ({ kind: "timeout" })));
   });
 });

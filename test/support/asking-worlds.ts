@@ -223,6 +223,7 @@ export function viewOf(
   return {
     usableFor,
     hasOthers: () => upstreams.length > 1,
+    isSettled: () => upstreams.every(isThere),
     outSinceMs: () => (usableFor().length > 0 ? undefined : 0),
     isBehind: (upstream) => specOf(upstream)?.isBehind ?? false,
     usualMs: () => world.usualMs,

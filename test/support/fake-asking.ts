@@ -106,6 +106,7 @@ const nothing = (): void => undefined;
 /** A network of these nodes alone, which allows all. */
 export const networkOf = (upstreams: readonly Upstream[]): AskingNetwork => ({
   ...{ takeOrder: () => upstreams, usableFor: () => upstreams, hasOthers: () => false },
+  isSettled: () => true,
   ...{
     outSinceMs: () => undefined,
     isBehind: () => false,

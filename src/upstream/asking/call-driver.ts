@@ -8,7 +8,7 @@ import { OUTRUN } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { AskOptions } from "../upstream-options.ts";
-import { type AgreementRule, Broadcast, Quorum } from "./at-once.ts";
+import { type AgreementRule, Broadcast, ofDifferentVendors, Quorum } from "./at-once.ts";
 import type { FinalReply } from "./call-options.ts";
 import {
   type AskingEvent,
@@ -247,6 +247,8 @@ export type AskingState = {
   plan: OneAnswer | Quorum | Broadcast | undefined;
   /** Whether it waited for an upstream that can be asked. */
   hasWaited: boolean;
+  /** Until when it waits for enough vendors, by the clock's `now`; left out: it did not. */
+  vendorsByMs?: number;
 };
 
 /**
@@ -259,9 +261,13 @@ const OUTAGE_TIMEOUT = { ms: 3_000, leastMs: 600 };
 export function next(state: AskingState, event: AskingEvent, now: number): Decision {
   if (event.kind === "started") {
     if (event.upstreams.length === 0) return waitForUpstreams(state, now);
+    const wait = waitForVendors(state, event.upstreams, now);
+    if (wait) return wait;
     state.plan = planOf(state, event.upstreams);
   }
   if (state.plan) return state.plan.next(event, now);
+  if (event.kind === "timer" && state.vendorsByMs !== undefined && state.rule)
+    return settlementOf(errors.tooFewVendors(state.rule.agree));
   const isOut = event.kind !== "aborted" || state.view.outSinceMs(now) !== undefined;
   return settlementOf(isOut ? errors.noUpstream() : errors.upstreamTimeout());
 }
@@ -277,6 +283,20 @@ function planOf(
   if (rule) return new Quorum(question, upstreams, rule);
   if (copies > 1) return new Broadcast(question, upstreams, copies);
   return new OneAnswer(question, upstreams, view);
+}
+
+/** At the start of the gateway the first vendor may be known some time before the others. */
+function waitForVendors(
+  state: AskingState,
+  upstreams: readonly Upstream[],
+  now: number,
+): Wait | undefined {
+  const { rule, view } = state;
+  if (!rule || ofDifferentVendors(upstreams).length >= rule.agree || view.isSettled())
+    return undefined;
+  if (state.vendorsByMs === undefined && !view.mayWait("upstreams")) return undefined;
+  state.vendorsByMs ??= now + OUTAGE_TIMEOUT.ms;
+  return { kind: "wait", untilMs: state.vendorsByMs, shortOf: "upstreams" };
 }
 
 function waitForUpstreams(state: AskingState, now: number): Decision {

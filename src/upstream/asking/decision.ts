@@ -19,7 +19,14 @@ export type UpstreamQuestion = {
 /** What a decision may look at besides the call itself: questions that change nothing. */
 export type NetworkView = Pick<
   NetworkCalls,
-  "usableFor" | "hasOthers" | "outSinceMs" | "isBehind" | "usualMs" | "mayHedge" | "mayWait"
+  | "usableFor"
+  | "hasOthers"
+  | "isSettled"
+  | "outSinceMs"
+  | "isBehind"
+  | "usualMs"
+  | "mayHedge"
+  | "mayWait"
 >;
 
 export type AskingEvent =

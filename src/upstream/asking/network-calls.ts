@@ -23,6 +23,8 @@ export type NetworkCallsParts = {
   readonly pool: {
     /** The upstreams that may be asked now, in the order of the configuration. */
     usable(): readonly Upstream[];
+    /** Of each upstream it is known whether it can be asked. */
+    isSettled(): boolean;
     /** All upstreams of the network. */
     readonly nodes: readonly Upstream[];
   };
@@ -106,6 +108,11 @@ export class NetworkCalls {
     return this.#parts.pool.nodes.length > 1;
   }
 
+  /** As of the pool. */
+  isSettled(): boolean {
+    return this.#parts.pool.isSettled();
+  }
+
   /** Since when no upstream can be asked, by the clock's `now`; undefined while one can. */
   outSinceMs(now: number): number | undefined {
     return this.#parts.pool.usable().length > 0 ? undefined : (this.#outSinceMs ?? now);
@@ -138,7 +145,8 @@ export class NetworkCalls {
 
   enter(shortOf: Shortage, call: Waiting): void {
     this.#waiting[shortOf].add(call);
-    if (shortOf === "upstreams") this.#outSinceMs ??= this.#parts.clock.now();
+    const isOut = shortOf === "upstreams" && this.#parts.pool.usable().length === 0;
+    if (isOut) this.#outSinceMs ??= this.#parts.clock.now();
   }
 
   leave(shortOf: Shortage, call: Waiting): void {

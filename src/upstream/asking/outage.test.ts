@@ -4,14 +4,16 @@ import { countedSignal } from "../../../test/support/counted-signal.ts";
 import { driven, networkOf, result } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import type { Upstream } from "../upstream.ts";
+import type { AgreementRule } from "./at-once.ts";
 import { NetworkCalls } from "./network-calls.ts";
 
 /** Calls of a network whose only upstream is away; `done` has the end of each, with the time. */
-function waitingRoom() {
+function waitingRoom(rule?: AgreementRule) {
   const clock = new FakeClock();
   const { controller, signal, listeners } = countedSignal();
   const upstreams: Upstream[] = [];
-  const pool = { usable: () => upstreams, nodes: upstreams };
+  let isSettled = false;
+  const pool = { usable: () => upstreams, nodes: upstreams, isSettled: () => isSettled };
   const shared = new NetworkCalls(
     {
       ...{ network: "n", toleratedLag: 1, broadcast: undefined },
@@ -21,6 +23,7 @@ function waitingRoom() {
   );
   const network = {
     ...networkOf(upstreams),
+    isSettled: () => shared.isSettled(),
     outSinceMs: (now: number) => shared.outSinceMs(now),
     mayWait: (shortOf: "budget" | "upstreams") => shared.mayWait(shortOf),
     enter: (...room: Parameters<typeof shared.enter>) => shared.enter(...room),
@@ -29,7 +32,7 @@ function waitingRoom() {
   const done: string[] = [];
   const wait = (name: string): void => {
     const end = (how: string) => done.push(`${clock.now()} ${name} ${how}`);
-    void driven({ method: "eth_call", signal }, { clock, network }).then(
+    void driven({ method: "eth_call", signal, ...(rule && { rule }) }, { clock, network }).then(
       ({ kind }) => end(kind),
       ({ status }) => end(status),
     );
@@ -37,12 +40,28 @@ function waitingRoom() {
   const comeBack = (): void => {
     const budget = { costOf: () => 1, waitMs: () => 0 };
     const ask = async () => result("1");
-    upstreams.push({ name: "a", ask, isMissing: () => false, budget } as unknown as Upstream);
+    const options = { vendor: `vendor ${upstreams.length}` };
+    const upstream = { name: "a", ask, isMissing: () => false, budget, options };
+    upstreams.push(upstream as unknown as Upstream);
     shared.resume();
   };
   const left = (): number => clock.waiting + listeners();
   const goAway = (): void => void upstreams.pop();
-  return { clock, wait, done, left, comeBack, goAway, shared, abort: () => controller.abort() };
+  const settle = (): void => {
+    isSettled = true;
+    shared.resume();
+  };
+  return {
+    settle,
+    clock,
+    wait,
+    done,
+    left,
+    comeBack,
+    goAway,
+    shared,
+    abort: () => controller.abort(),
+  };
 }
 
 it("ends for all as soon as somebody is there, and leaves nothing behind", async () => {
@@ -108,5 +127,34 @@ it("ends when the caller goes away", async () => {
   abort();
   await clock.advance(0);
   expect(done).toEqual(["0 a 503"]);
+  expect(left()).toBe(0);
+});
+
+it("is for vendors that must agree while it is not known of all whether they can be asked", async () => {
+  const { clock, comeBack, wait, done, left } = waitingRoom({ ask: 3, agree: 2 });
+  comeBack();
+  wait("a");
+  await clock.advance(50);
+  expect(done).toEqual([]);
+  comeBack();
+  await clock.advance(0);
+  expect(done).toEqual(["50 a result"]);
+  expect(left()).toBe(0);
+});
+
+it("for vendors has an end, and is not begun where all are known", async () => {
+  const { clock, comeBack, wait, done, left, settle, shared } = waitingRoom({ ask: 3, agree: 2 });
+  comeBack();
+  wait("a");
+  await clock.advance(2_000);
+  shared.resume();
+  wait("b");
+  await clock.advance(1_000);
+  expect(done).toEqual(["3000 a 503"]);
+  settle();
+  await clock.advance(0);
+  wait("c");
+  await clock.advance(0);
+  expect(done).toEqual(["3000 a 503", "3000 b 503", "3000 c 503"]);
   expect(left()).toBe(0);
 });

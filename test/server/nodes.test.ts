@@ -22,6 +22,8 @@ const says = new Map<string, string>();
 const nodes = new Map<string, ScriptedNode>();
 let gateway: RunningGateway;
 
+/** In all networks. */
+const UPSTREAMS = 9;
 const NAMES = ["honest", "other", "liar", "cheap", "dear", "slow-plan", "tight"];
 
 const upstream = (name: string, settings: object = {}) => ({
@@ -65,6 +67,11 @@ beforeAll(async () => {
       },
       limited: { ...network, upstreams: [upstream("tight")] },
     },
+  });
+  // Which of them have a vote, and which one is the cheaper, is asked of all.
+  await until("all nodes can be asked", async () => {
+    const usable = gateway.log.filter(({ msg }) => msg === "upstream is usable");
+    return usable.length === UPSTREAMS;
   });
 });
 

@@ -1,5 +1,11 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
+import {
+  connect as connectHttp2,
+  constants,
+  createServer as createHttp2,
+  type Http2ServerResponse,
+} from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RpcResponse } from "../calls/response.ts";
@@ -94,6 +100,42 @@ describe("an answer that is made while it is sent", () => {
     const { text, seen } = await send({ status: 200, ...reply() }, encoding);
     expect(text).toBeInstanceOf(Error);
     expect(seen.broken).toHaveLength(1);
+  });
+});
+
+describe("a stream of HTTP/2 that its caller resets", () => {
+  it("ends the answer, also where its last part was waiting", async () => {
+    const server = createHttp2();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    try {
+      const stream = session.request().pause(); // takes 64 KiB
+      const [, response] = (await once(server, "request")) as [unknown, Http2ServerResponse];
+      // As `http2-front.ts` has it.
+      Object.defineProperty(response, "destroyed", { get: () => response.stream.destroyed });
+      const piece: JsonSource = {
+        length: 200_000,
+        heldBytes: 0,
+        *chunks() {
+          yield Buffer.alloc(200_000, "a");
+        },
+      };
+      const answer = { status: 200, pieces: [piece], bytes: 200_000 };
+      const options = { requestId: "1", allowOrigin: "*", acceptEncoding: undefined };
+      const sent = respond(
+        response as unknown as ServerResponse,
+        answer,
+        { ...options, isPage: false, close: false },
+        { turns: new Turns({ clock: systemClock }), onBroken: () => undefined },
+      );
+      stream.close(constants.NGHTTP2_CANCEL);
+      await once(response, "close");
+      expect(await sent).toBe(200_000);
+    } finally {
+      session.destroy();
+      server.close();
+    }
   });
 });
 

@@ -151,6 +151,8 @@ function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
 function ended(response: ServerResponse | PlainResponse): Promise<unknown> {
   if (response instanceof PlainResponse)
     return new Promise((resolve) => response.end("", "latin1", resolve));
+  // A response of HTTP/2 whose stream has ended does not say so a second time.
+  if (response.destroyed) return Promise.resolve();
   response.end();
   return finished(response).catch(() => undefined);
 }

@@ -163,7 +163,12 @@ export class TlsFront {
     server.on("secureConnection", (secured) => this.#secured(secured));
     server.on("tlsClientError", (_, secured) => secured.destroy());
     this.server = server;
-    this.serveByNode = (secured) => overHttp1?.call(server, secured);
+    this.serveByNode = (secured) => {
+      overHttp1?.call(server, secured);
+      // Node's parser would read TLS by itself. It pauses while answers of a pipeline wait, is handed the rest of a record that
+      // was decrypted all the same, and calls that a broken request. Somebody who listens has it read from the stream.
+      secured.on("data", ignore);
+    };
     this.#rounds.begin();
   }
 
@@ -238,6 +243,8 @@ export class TlsFront {
     }
   }
 }
+
+const ignore = (): void => undefined;
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 

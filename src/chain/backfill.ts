@@ -24,6 +24,8 @@ export type BackfillOptions = {
 const AT_ONCE = 4;
 /** How many blocks are written in one transaction, which takes a few milliseconds. */
 const WRITTEN_AT_ONCE = 4;
+/** How long the backfill rests after some blocks, as a share of what they took. */
+const REST = 1 / 8;
 /** After how many blocks the tail moves. An entry of the log index costs the same for one block as for many. */
 const INDEXED_AT_ONCE = 128;
 /**
@@ -155,8 +157,8 @@ export class Backfill {
       if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
       const records = await fetching.take(WRITTEN_AT_ONCE);
       if (records.length === 0 || !(await store.below.add(records))) break;
-      // Callers wait for the same nodes and the same disk, so nothing new begins for a while.
-      const pauseMs = (clock.now() - takenAt) / 2;
+      // Callers wait for the same nodes and the same disk, so no more is written for a while.
+      const pauseMs = (clock.now() - takenAt) * REST;
       await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
     }
     fetching.end();

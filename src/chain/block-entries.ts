@@ -2,7 +2,7 @@
 // inside a transaction of the store.
 
 import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
-import { type BlockRecord, isHugeToErase } from "./block-record.ts";
+import { type BlockRecord, HASH_BYTES, isHugeToErase } from "./block-record.ts";
 import {
   asTheyAre,
   type BlockTables,
@@ -15,7 +15,7 @@ import {
   type Table,
   termKey,
 } from "./block-tables.ts";
-import { addPositions, encodeDirectory, SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
+import { addPositions, eachTerm, SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
 import {
   eachTransactionHash,
   encodeOutline,
@@ -101,7 +101,7 @@ export class BlockEntries {
     };
     put("outline", encodeOutline(record.outline));
     put("block", record.block);
-    put("logs", encodeDirectory(record.logs));
+    put("logs", record.logs);
     if (record.uncles) put("uncles", record.uncles);
   }
 
@@ -125,12 +125,15 @@ export class BlockEntries {
   }
 
   *#putTransactions({ outline, transactionHashes }: BlockRecord): Work<void> {
-    yield* eachInSteps(transactionHashes, (transaction, index) => {
+    for (let index = 0; index * HASH_BYTES < transactionHashes.length; index += 1) {
+      if (index % STEP === STEP - 1) yield;
       const position = Buffer.allocUnsafe(8);
       position.writeUInt32BE(outline.number, 0);
       position.writeUInt32BE(index, 4);
-      this.#tables.transactions.putSync(hashKey(transaction), position);
-    });
+      const start = index * HASH_BYTES;
+      const hash = transactionHashes.subarray(start, start + HASH_BYTES);
+      this.#tables.transactions.putSync(hash, position);
+    }
   }
 
   #nameCanonical({ hash, outline }: BlockRecord): void {
@@ -260,12 +263,11 @@ export function collectTerms(found: TermPositions, records: readonly BlockRecord
   for (const { outline, logs } of records) {
     const firstName = segmentOf(outline.number) * TERMS;
     const position = outline.number % SEGMENT_BLOCKS;
-    for (const { terms } of logs)
-      for (const term of terms) {
-        const positions = found.get(firstName + term);
-        if (!positions) found.set(firstName + term, [position]);
-        else if (positions.at(-1) !== position) positions.push(position);
-      }
+    eachTerm(logs, (term) => {
+      const positions = found.get(firstName + term);
+      if (!positions) found.set(firstName + term, [position]);
+      else if (positions.at(-1) !== position) positions.push(position);
+    });
   }
   return found;
 }

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { recordOf } from "../../test/support/at-once.ts";
 import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
 import { type AnswerJson, isSource, LONGEST_TEXT } from "../jsonrpc/raw-json.ts";
-import type { BlockRecord } from "./block-record.ts";
-import { addressIn, encodeDirectory, findLogSpans, topicsIn } from "./log-index.ts";
+import { type BlockRecord, receivedRecord, sentRecord } from "./block-record.ts";
+import { addressIn, findLogSpans, topicsIn } from "./log-index.ts";
 import {
   decodeOutline,
   encodeOutline,
@@ -120,6 +120,17 @@ describe("a block", () => {
     }
   });
 
+  it.each(["[]", undefined])("is the same in another thread, with the uncles %s", (uncles) => {
+    const transactions = numbers(SEVERAL).map((index) => transaction(index));
+    const receipts = numbers(SEVERAL).map((index) => receipt(index));
+    const json = { block: blockJson(transactions), receipts: arrayOf(receipts) };
+    const { record } = readBack(uncles === undefined ? json : { ...json, uncles });
+    const { bytes, ...rest } = sentRecord(record);
+    const there = structuredClone({ ...rest, bytes }, { transfer: [bytes.buffer] });
+    expect(receivedRecord(there)).toEqual(record);
+    expect(bytes).toHaveLength(0); // nothing was copied
+  });
+
   it("has its hashes in lower case, and its numbers as numbers", () => {
     const more = ',"timestamp":"0x65","uncles":["0x1","0x2"]';
     const { record, read } = readBack({ block: blockJson([], more), receipts: "[]" });
@@ -209,7 +220,7 @@ describe("the bloom of a receipt", () => {
         expect(sent(read.receiptsToSend())).toBe(json.receipts);
         for (const [index, text] of written.entries())
           expect(String(read.receipt(index))).toBe(text);
-        const spans = findLogSpans(encodeDirectory(record.logs), () => true);
+        const spans = findLogSpans(record.logs, () => true);
         const found = spans.map(({ piece, start, length }) =>
           String(itemsOf(record.receiptPieces[piece] as Buffer).subarray(start, start + length)),
         );
@@ -259,7 +270,7 @@ it("an outline is read back as it was written", () => {
 describe("the logs of a block", () => {
   /** Of each log that may match: its receipt, its JSON, its address and its topics. */
   function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findLogSpans>[1] = () => true) {
-    return findLogSpans(encodeDirectory(record.logs), mayMatch).map((place) => {
+    return findLogSpans(record.logs, mayMatch).map((place) => {
       const piece = record.receiptPieces[place.piece] as Buffer;
       const json = itemsOf(piece).subarray(place.start, place.start + place.length);
       return {

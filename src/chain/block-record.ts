@@ -2,7 +2,14 @@
 // together from. Pure: bytes in, bytes out.
 import { findElementsInSteps, findList, type List, type Span } from "../jsonrpc/members.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
-import { type LocatedLog, locateLogs, type ReceiptWithLogs, type TermedLog } from "./log-index.ts";
+import {
+  encodeDirectory,
+  type LocatedLog,
+  locateLogs,
+  logsIn,
+  type ReceiptWithLogs,
+  type TermedLog,
+} from "./log-index.ts";
 import {
   BLOOM_DIGITS,
   bytesInPiece,
@@ -22,7 +29,7 @@ import {
 const HUGE = 5_000;
 
 export const isHuge = ({ transactionHashes, logs }: BlockRecord): boolean =>
-  transactionHashes.length + logs.length > HUGE;
+  transactionHashes.length / HASH_BYTES + logsIn(logs) > HUGE;
 
 /** Counts transactions only: a block's logs are few entries, and erasing those takes no time. */
 export const isHugeToErase = ({ transactions }: Outline): boolean => transactions > HUGE;
@@ -31,15 +38,64 @@ export type BlockRecord = {
   readonly outline: Outline;
   /** As lower-case hex. */
   readonly hash: string;
-  readonly transactionHashes: readonly string[];
+  /** One after the other, each of 32 bytes. */
+  readonly transactionHashes: Buffer;
   /** The block's JSON with the hashes of its transactions, after the span of their array. */
   readonly block: Buffer;
   readonly transactionPieces: readonly Buffer[];
   readonly receiptPieces: readonly Buffer[];
-  readonly logs: readonly TermedLog[];
+  /** The directory of its logs (`log-index.ts`). */
+  readonly logs: Buffer;
   /** The JSON array of the uncles' headers, when they were fetched. */
   readonly uncles: Buffer | undefined;
 };
+
+export const HASH_BYTES = 32;
+
+/** A record as it is sent to another thread: all parts in one memory, one after the other. */
+export type SentRecord = Pick<BlockRecord, "outline" | "hash"> & {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Where each part ends. */
+  readonly ends: readonly number[];
+};
+
+export function sentRecord(record: BlockRecord): SentRecord {
+  const { outline, hash, transactionPieces, receiptPieces, uncles } = record;
+  const parts = [
+    ...[record.transactionHashes, record.logs, record.block],
+    ...[...transactionPieces, ...receiptPieces],
+    ...(uncles ? [uncles] : []),
+  ];
+  const ends: number[] = [];
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+    ends.push(at);
+  }
+  return { outline, hash, bytes, ends };
+}
+
+/** The record that was sent, in the same memory. */
+export function receivedRecord({ outline, hash, bytes, ends }: SentRecord): BlockRecord {
+  const part = (index: number): Buffer => {
+    const start = ends[index - 1] ?? 0;
+    return Buffer.from(bytes.buffer, bytes.byteOffset + start, (ends[index] ?? start) - start);
+  };
+  const parts = ends.map((_, index) => part(index));
+  const [transactionHashes = NONE, logs = NONE, block = NONE, ...others] = parts;
+  const transactionPieces = others.splice(0, outline.transactionPieces.length);
+  const receiptPieces = others.splice(0, outline.receiptPieces.length);
+  const [uncles] = others;
+  return {
+    ...{ outline, hash, transactionHashes, logs, block },
+    ...{ transactionPieces, receiptPieces, uncles },
+  };
+}
+
+const NONE = Buffer.alloc(0);
 
 /** What a node answered about one block. */
 export type BlockJson = {
@@ -112,11 +168,11 @@ export function* cutRecord(
       proof,
     },
     hash: block.hash.toLowerCase(),
-    transactionHashes: hashes,
+    transactionHashes: hashBytes(hashes),
     block: withHashes(json.block, transactions, hashes),
     transactionPieces: yield* piecesOf(transactionList, ofTransactions),
     receiptPieces: yield* piecesOf(items, ofReceipts),
-    logs: spansInPieces(items, logs, ofReceipts),
+    logs: encodeDirectory(spansInPieces(items, logs, ofReceipts)),
     uncles: json.uncles,
   };
 }
@@ -130,6 +186,13 @@ function hashesOf(transactions: unknown): string[] | undefined {
   return hashes.every((hash) => typeof hash === "string")
     ? hashes.map((hash) => hash.toLowerCase())
     : undefined;
+}
+
+function hashBytes(hashes: readonly string[]): Buffer {
+  const bytes = Buffer.alloc(hashes.length * HASH_BYTES);
+  for (const [index, hash] of hashes.entries())
+    bytes.write(hash.slice(2), index * HASH_BYTES, HASH_BYTES, "hex");
+  return bytes;
 }
 
 /** A receipt as it is stored: without its bloom, unless that stands in one of its logs. */

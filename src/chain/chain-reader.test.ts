@@ -17,7 +17,12 @@ const record = (number: number): BlockRecord => ({
     ...{ transactionPieces: new Uint32Array(0), receiptPieces: new Uint32Array(0) },
   },
   block: Buffer.from("{}"),
-  ...{ transactionPieces: [], receiptPieces: [], transactionHashes: [], logs: [] },
+  ...{
+    transactionPieces: [],
+    receiptPieces: [],
+    transactionHashes: Buffer.alloc(0),
+    logs: Buffer.alloc(0),
+  },
   uncles: undefined,
 });
 const live: ChainNews = { isLive: true, leader: "a", standings: [] };

@@ -12,7 +12,7 @@ import type { BlockTables, LogSegment, StoredTracePosition } from "./block-table
 import type { ChainDialect, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
-import { addTerms } from "./log-index.ts";
+import { eachTerm } from "./log-index.ts";
 import { type LogQuery, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";
 import type { Position, StoredBlock } from "./stored-block.ts";
@@ -324,7 +324,7 @@ export class ChainView {
   /** Adds the terms of all logs of a stored block to a set. A filter with other terms cannot match any of them. */
   addLogTerms(block: StoredBlock, terms: Set<number>): void {
     const directory = this.#parts.store.part(block.hash, "logs");
-    if (directory) addTerms(directory, terms);
+    if (directory) eachTerm(directory, (term) => terms.add(term));
   }
 
   /** The matching logs of a stored block. */

@@ -10,6 +10,7 @@ import { BlockEntries } from "./block-entries.ts";
 import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { BlockTables } from "./block-tables.ts";
+import { transactionHashesIn } from "./stored-block.ts";
 
 const recordFrom = ({ blockJson, receiptsJson }: GeneratedBlock): BlockRecord => {
   const json = { block: Buffer.from(blockJson), receipts: Buffer.from(receiptsJson) };
@@ -51,12 +52,14 @@ it("what is held of blocks is what the store has, over reorganisations and compr
         chain.block(first + index),
       ).filter((block) => block !== undefined);
     await store.apply({ removed: 0, added: blocksFrom(0).map(recordFrom) });
-    const hashes = blocksFrom(0).flatMap((block) => recordFrom(block).transactionHashes);
+    const hashes = blocksFrom(0).flatMap((block) => transactionHashesIn(recordFrom(block).block));
     for (const { removed, added, packed } of all) {
       const first = chain.head.number - removed + 1;
       chain.reorganise(removed, removed + added);
       await store.apply({ removed, added: blocksFrom(first).map(recordFrom) });
-      hashes.push(...blocksFrom(first).flatMap((block) => recordFrom(block).transactionHashes));
+      hashes.push(
+        ...blocksFrom(first).flatMap((block) => transactionHashesIn(recordFrom(block).block)),
+      );
       const hash = store.tables.hashAt(chain.head.number - packed);
       if (hash) await store.tables.root.transaction(() => atOnce(entries.pack(hash)));
       const from = chain.head.number - 7;

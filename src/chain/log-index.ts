@@ -1,6 +1,5 @@
 // The index of logs: which blocks of a segment have a term, and where each log of a block stands in its receipts,
 // with its terms. A query reads the index first, and of the receipts only what matches.
-import { endianness } from "node:os";
 import { ADDRESS, fieldOfTopic, hashTerm, type LogRange } from "../evm/log-filter.ts";
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findInnerObjects, findList, type Span } from "../jsonrpc/members.ts";
@@ -175,19 +174,14 @@ export function findLogSpans(
   return spans;
 }
 
-/** Adds the terms of all logs of an encoded directory to a set. */
-export function addTerms(directory: Buffer, terms: Set<number>): void {
-  for (let log = 0; log < directory.length; log += WORDS * 4) {
-    const word = (index: number): number =>
-      HOST_IS_LITTLE
-        ? directory.readUInt32LE(log + index * 4)
-        : directory.readUInt32BE(log + index * 4);
-    const count = 1 + (word(TOPICS) & 7);
-    for (let term = 0; term < count; term += 1) terms.add(word(ADDRESS_TERM + term));
+/** Visits the terms of all logs of an encoded directory. */
+export function eachTerm(directory: Buffer, visit: (term: number) => void): void {
+  const { words, end } = wordsOf(directory);
+  for (let at = 0; at < end; at += WORDS) {
+    const behind = at + ADDRESS_TERM + 1 + ((words[at + TOPICS] ?? 0) & 7);
+    for (let term = at + ADDRESS_TERM; term < behind; term += 1) visit(words[term] ?? 0);
   }
 }
-
-const HOST_IS_LITTLE = endianness() === "LE";
 
 const offsetIn = (offset: number): number | undefined => (offset === NOWHERE ? undefined : offset);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "./clock.ts";
-import { atOnce, Turns, type Work } from "./turns.ts";
+import { atOnce, Turns, turnsOfOne, type Work } from "./turns.ts";
 
 /** So many slices, each over in a moment of a clock that only work moves. */
 async function work(slices: number, parts: { turns: Turns; spend: () => void }): Promise<void> {
@@ -103,5 +103,36 @@ function* counting(to: number): Work<number> {
 describe("long work", () => {
   it("is done at once", () => {
     expect(atOnce(counting(1000))).toBe(1000);
+  });
+
+  /** Things of two pieces each, of so many turns; the order in which the pieces began and things ended. */
+  async function order(turnsOfEach: readonly number[]): Promise<string> {
+    let now = 0;
+    const turns = new Turns({ clock: { now: () => now, yield: systemClock.yield } });
+    const told: string[] = [];
+    function* piece(name: string, slices: number): Work<void> {
+      told.push(name);
+      for (let slice = 0; slice < slices; slice += 1) {
+        now += 4; // each is a turn of its own
+        yield;
+      }
+    }
+    await Promise.all(
+      turnsOfEach.map(async (slices, each) => {
+        const own = turnsOfOne(turns);
+        await own.do(piece(`${each}a`, slices));
+        await own.do(piece(`${each}b`, slices));
+        told.push(`${each}.`);
+      }),
+    );
+    return told.join(" ");
+  }
+
+  it("of one thing come before those of others, once it is begun", async () => {
+    expect(await order([2, 2, 2])).toBe("0a 0b 0. 1a 1b 1. 2a 2b 2.");
+  });
+
+  it("of one thing that takes long come in between those of others", async () => {
+    expect(await order([60, 2, 2])).toBe("0a 1a 1b 1. 2a 2b 2. 0b 0.");
   });
 });

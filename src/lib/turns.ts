@@ -100,3 +100,26 @@ export class Turns {
     goOn();
   }
 }
+
+/** How many turns work that was begun goes before others. */
+const FIRST_TURNS = 16;
+
+/**
+ * The turns of one thing that takes several pieces of work: once begun it goes before others, so that few are begun at
+ * the same time. One that takes long goes on as all others do.
+ */
+export function turnsOfOne(turns: Pick<Turns, "enter" | "join" | "next">): Pick<Turns, "do"> {
+  let taken = 0;
+  const next = (): Promise<void> => {
+    taken += 1;
+    return turns.next(taken <= FIRST_TURNS ? "first" : "last");
+  };
+  let isBegun = false;
+  return {
+    do: async (work) => {
+      if (turns.enter() === "over") await (isBegun ? next() : turns.next());
+      isBegun = true;
+      return doFrom(work, { join: () => turns.join(), next });
+    },
+  };
+}

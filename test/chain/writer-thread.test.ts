@@ -17,6 +17,10 @@ import { until } from "../support/processes.ts";
 
 const WINDOW = 24;
 const HANGS_AFTER_MS = 1_000;
+/** A thread that takes blocks ends when it was idle so long, not after ten seconds. */
+const IDLE_MS = 200;
+/** Shares of the time that a thread is busy: always too much, and never. */
+const [TWO_TAKE, ONE_TAKES] = [0, 1];
 
 let path: string;
 let model: GeneratedChain;
@@ -26,26 +30,41 @@ const ended: string[] = [];
 const faults = new BroadcastChannel("faults of the thread that writes");
 faults.unref();
 
+const told: { msg: string; blocks: number | undefined }[] = [];
+const log = pino({ level: "info" }, { write: (line) => void told.push(JSON.parse(line)) });
+
+/** Begins to follow, with another thread that takes blocks once the one that writes is busy for this share of the time. */
+async function begin(busyShare: number, windowBlocks = WINDOW): Promise<void> {
+  thread = new WriterThread(
+    { program: join(import.meta.dirname, "../support/failing-thread.ts"), heapMib: 64, busyShare },
+    {
+      onEnd: (why) => void ended.push(why),
+      silenceMs: () => HANGS_AFTER_MS,
+      clock: {
+        now: systemClock.now,
+        after: (ms, task) => systemClock.after(ms === 10_000 ? IDLE_MS : ms, task),
+      },
+      log,
+    },
+  );
+  thread.start();
+  followed = await followChain(model, { path, windowBlocks, thread });
+}
+
 beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-thread-"));
   model = new GeneratedChain({ seed: 5, transactions: [20, 40], logs: [40, 80] });
   model.extend(40);
   ended.splice(0);
-  thread = new WriterThread(
-    { program: join(import.meta.dirname, "../support/failing-thread.ts"), heapMib: 64 },
-    {
-      onEnd: (why) => void ended.push(why),
-      silenceMs: () => HANGS_AFTER_MS,
-      clock: systemClock,
-      log: pino({ level: "silent" }),
-    },
-  );
-  thread.start();
-  followed = await followChain(model, { path, windowBlocks: WINDOW, thread });
+  told.splice(0);
 });
-afterEach(async () => {
+const close = async (): Promise<void> => {
   await followed.chain.close();
   await thread.close();
+};
+
+afterEach(async () => {
+  await close();
   await rm(path, { recursive: true, force: true });
 });
 
@@ -57,13 +76,14 @@ const shown = () => {
 
 describe("a thread that writes", () => {
   it.each([
-    { fault: "end", why: "ended" },
-    { fault: "throw", why: "ended" },
-    { fault: "fill", why: "ended or hung" }, // a full heap is slow
-    { fault: "hang", why: "hung" },
+    { fault: "end", why: "ended", busyShare: TWO_TAKE },
+    { fault: "throw", why: "ended", busyShare: ONE_TAKES },
+    { fault: "fill", why: "ended or hung", busyShare: ONE_TAKES }, // a full heap is slow
+    { fault: "hang", why: "hung", busyShare: TWO_TAKE },
   ])(
     "is replaced when it fails ($fault), and callers are answered meanwhile",
-    async ({ fault, why }) => {
+    async ({ fault, why, busyShare }) => {
+      await begin(busyShare);
       const before = (await followed.settled()).head.hash;
       faults.postMessage(fault);
       let answers = 0;
@@ -81,32 +101,78 @@ describe("a thread that writes", () => {
     },
   );
 
-  it("may end at any moment of a write: the store is at a head that it had", async () => {
-    await followed.settled();
-    const random = new Random(9);
-    const times = atDepth(6, 12); // the pauses between them become longer
-    for (let time = 1; time <= times; time += 1) {
-      if (time % 3 === 0) model.reorganise(2, 3);
-      else model.extend(1 + random.below(4));
-      followed.chain.hurry();
-      await pause(random.below(25));
-      const before = ended.length;
-      await until("it is replaced", async () => {
-        faults.postMessage("end"); // again: a thread that has just begun does not listen yet
-        return ended.length > before;
-      });
-      const { head } = await followed.settled();
-      expect(head.hash).toBe(model.head.hash);
-    }
-  }, 120_000);
+  it.each([
+    { takers: "one", busyShare: ONE_TAKES },
+    { takers: "two", busyShare: TWO_TAKE },
+  ])(
+    "may end at any moment of a write ($takers): the store is at a head that it had",
+    async ({ busyShare }) => {
+      await begin(busyShare);
+      await followed.settled();
+      const random = new Random(9);
+      const times = atDepth(6, 12); // the pauses between them become longer
+      for (let time = 1; time <= times; time += 1) {
+        if (time % 3 === 0) model.reorganise(2, 3);
+        else model.extend(1 + random.below(4));
+        followed.chain.hurry();
+        await pause(random.below(25));
+        const before = ended.length;
+        await until("it is replaced", async () => {
+          faults.postMessage("end"); // again: a thread that has just begun does not listen yet
+          return ended.length > before;
+        });
+        const { head } = await followed.settled();
+        expect(head.hash).toBe(model.head.hash);
+      }
+    },
+    120_000,
+  );
 });
 
-it("shows what follows a reorganisation, deep ones too", async () => {
-  await followed.settled();
-  for (const depth of [1, 5, 20]) {
-    model.reorganise(depth, depth + 1);
-    const view = await followed.settled();
-    for (let number = view.tail; number <= view.head.number; number += 1)
-      expect(view.blockAt(number)?.hash).toBe(model.block(number)?.hash);
+it.each([ONE_TAKES, TWO_TAKE])(
+  "shows what follows a reorganisation, deep ones too",
+  async (busyShare) => {
+    await begin(busyShare);
+    await followed.settled();
+    for (const depth of [1, 5, 20]) {
+      model.reorganise(depth, depth + 1);
+      const view = await followed.settled();
+      for (let number = view.tail; number <= view.head.number; number += 1)
+        expect(view.blockAt(number)?.hash).toBe(model.block(number)?.hash);
+    }
+  },
+);
+
+it("has a window filled by two threads, block by block as the node gave it, and by one when it is full", async () => {
+  const blocks = 600;
+  model.extend(blocks);
+  await begin(TWO_TAKE, blocks);
+  const again = "blocks are taken by one thread again";
+  const isFull = (): boolean =>
+    followed.chain.views.view()?.tail === model.head.number - blocks + 1;
+  await until("the window is full", async () => isFull());
+  const view = await followed.settled();
+  for (let number = view.tail; number <= view.head.number; number += 1) {
+    const { blockJson, receiptsJson } = model.block(number) ?? {};
+    expect(String(view.blockAt(number)?.withTransactions())).toBe(blockJson);
+    expect(String(view.blockAt(number)?.receipts())).toBe(receiptsJson);
   }
+  await until("the other thread has ended", async () => told.some(({ msg }) => msg === again));
+  const taken = told.filter(({ msg }) => msg === again).map(({ blocks: count }) => count ?? 0);
+  expect(Math.max(...taken)).toBeGreaterThan(0);
+  expect(ended).toEqual([]);
 });
+
+it("ends in order while the other thread begins", async () => {
+  model.extend(400);
+  const two = "blocks are taken by two threads: the one that writes has too much to do";
+  for (let time = 0; time < atDepth(4, 16); time += 1) {
+    if (time > 0) await close();
+    told.splice(0);
+    await rm(path, { recursive: true, force: true });
+    await begin(TWO_TAKE, 400);
+    await until("the other thread begins", async () => told.some(({ msg }) => msg === two));
+    await pause(time * 25);
+    expect(told.filter(({ msg }) => / failed$| hangs/.test(msg))).toEqual([]);
+  }
+}, 60_000);

@@ -1,7 +1,8 @@
 // All messages between the thread that answers callers and the thread that writes. Bytes are sent as they are.
 import type { NetworkRules } from "../../proofs/prove-block.ts";
 import type { Reply } from "../../upstream/reply.ts";
-import type { BlockLimits, Reference } from "../dialect.ts";
+import type { SentRecord } from "../block-record.ts";
+import type { BlockLimits, ChainDialect, Reference } from "../dialect.ts";
 import type { StoreSize } from "../store-room.ts";
 import type { StoreWriting } from "../writing.ts";
 
@@ -10,21 +11,21 @@ export type ThreadStart = {
   readonly beats: SharedArrayBuffer;
 };
 
-export type OpenedStore = StoreSize & {
-  readonly path: string;
-  readonly dialect: "blocks" | "epochs";
-};
+export type OpenedStore = StoreSize & { readonly path: string };
 
-/** A store in the other thread: where it takes blocks, these are the ids of the calls that took them. */
+/** A block that is to be stored: the id of the call that took it there, or itself where another thread took it. */
+export type HeldBlock = number | SentRecord;
+
+/** A store in the thread that writes. */
 export type HeldStore = Omit<
   StoreWriting,
   "tables" | "size" | "apply" | "startAt" | "below" | "keep"
 > & {
-  apply(update: { readonly removed: number; readonly added: readonly number[] }): Promise<void>;
-  startAt(block: number): Promise<void>;
-  addBelow(blocks: readonly number[]): Promise<boolean>;
+  apply(update: { readonly removed: number; readonly added: readonly HeldBlock[] }): Promise<void>;
+  startAt(block: HeldBlock): Promise<void>;
+  addBelow(blocks: readonly HeldBlock[]): Promise<boolean>;
   finishBelow(): Promise<number>;
-  keep(block: number, isCanonical: boolean): Promise<void>;
+  keep(block: HeldBlock, isCanonical: boolean): Promise<void>;
 };
 
 /** Each is answered with a result of the same id. */
@@ -39,12 +40,15 @@ export type ThreadCall =
 
 export type TakeCall = {
   readonly kind: "take";
+  readonly dialect: ChainDialect["kind"];
   readonly reference: Reference;
   readonly node: string;
   /** Methods that the node does not have. */
   readonly missing: readonly string[];
   readonly limits: BlockLimits;
   readonly rules: NetworkRules | undefined;
+  /** Whether the block is sent with the answer; else the thread holds it under the call's id. */
+  readonly isSent: boolean;
 };
 
 export type ToThread =
@@ -57,7 +61,9 @@ export type ToThread =
   /** Of a node that was asked. */
   | { readonly kind: "reply"; readonly ask: number; readonly reply: Reply }
   /** Nobody wants the block that this call took. */
-  | { readonly kind: "forget"; readonly id: number };
+  | { readonly kind: "forget"; readonly id: number }
+  /** The thread is to end. */
+  | { readonly kind: "end" };
 
 export type ThreadResult =
   | { readonly kind: "done"; readonly value: unknown }

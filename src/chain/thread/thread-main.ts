@@ -2,18 +2,18 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { NotWritable, writeFailure } from "../../disk/writable.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { Turns } from "../../lib/turns.ts";
+import { Turns, turnsOfOne } from "../../lib/turns.ts";
 import { PendingReplies } from "../../lib/waiting.ts";
 import type { Reply } from "../../upstream/reply.ts";
-import type { BlockRecord } from "../block-record.ts";
+import { type BlockRecord, receivedRecord, sentRecord } from "../block-record.ts";
 import { BlockStore } from "../block-store.ts";
 import type { AskedNode } from "../dialect.ts";
 import { blockDialect } from "../fetch-block.ts";
 import { epochDialect } from "../fetch-epoch.ts";
-import { type TakeBlock, type TakeOutcome, takeHere } from "../writing.ts";
-import { HeldBlocks } from "./held-blocks.ts";
+import { HeldBlocks, type TakeOutcome, takeHere } from "../writing.ts";
 import type {
   FromThread,
+  HeldBlock,
   HeldStore,
   OpenedStore,
   TakeCall,
@@ -26,16 +26,15 @@ import type {
 const BEAT_MS = 250;
 const MOST_HELD_BYTES = 512 * 2 ** 20;
 
-type Opened = { readonly held: HeldStore; readonly take: TakeBlock<BlockRecord> };
-
 const turns = new Turns({ clock: systemClock });
 const blocks = new HeldBlocks({ bytes: MOST_HELD_BYTES });
-const stores = new Map<number, Opened>();
+const stores = new Map<number, HeldStore>();
 const replies = new PendingReplies<Reply>();
 
-const send = (message: FromThread): void => parentPort?.postMessage(message);
+const send = (message: FromThread, transferred: ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(message, transferred);
 
-function opened({ path, dialect, ...size }: OpenedStore): Opened {
+function opened({ path, ...size }: OpenedStore): HeldStore {
   const run = async <Value>(write: () => Promise<Value>): Promise<Value> => {
     try {
       return await write();
@@ -43,9 +42,7 @@ function opened({ path, dialect, ...size }: OpenedStore): Opened {
       throw (await writeFailure(error, path)) ?? error;
     }
   };
-  const store = new BlockStore({ path, ...size, isUninterrupted: true }, { run });
-  const spoken = dialect === "blocks" ? blockDialect : epochDialect;
-  return { held: heldStore(store), take: takeHere({ dialect: spoken, turns }) };
+  return heldStore(new BlockStore({ path, ...size, isUninterrupted: true }, { run }));
 }
 
 const heldStore = (store: BlockStore): HeldStore => ({
@@ -59,13 +56,15 @@ const heldStore = (store: BlockStore): HeldStore => ({
   keepSegment: (segment, { json, upstreams }) =>
     store.keepSegment(segment, { json: bufferOf(json), upstreams }),
   forgetSegments: (forgotten) => store.forgetSegments(forgotten),
-  apply: ({ removed, added }) =>
-    store.apply({ removed, added: added.map((id) => blocks.release(id)) }),
-  startAt: (id) => store.startAt(blocks.release(id)),
-  addBelow: (ids) => store.below.add(ids.map((id) => blocks.release(id))),
+  apply: ({ removed, added }) => store.apply({ removed, added: added.map(released) }),
+  startAt: (block) => store.startAt(released(block)),
+  addBelow: (all) => store.below.add(all.map(released)),
   finishBelow: () => store.below.finish(),
-  keep: (id, isCanonical) => store.keep(blocks.release(id), isCanonical),
+  keep: (block, isCanonical) => store.keep(released(block), isCanonical),
 });
+
+const released = (block: HeldBlock): BlockRecord =>
+  typeof block === "number" ? blocks.release(block) : receivedRecord(block);
 
 /** A buffer that is sent to another thread arrives as plain bytes. */
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
@@ -85,27 +84,39 @@ const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
 /** Never aborts, since the other thread's signal ends the calls. */
 const NEVER = new AbortController().signal;
 
-async function take(id: number, call: TakeCall, from: Opened["take"]): Promise<TakeOutcome> {
-  const { reference, limits, rules } = call;
-  const taken = await from(reference, nodeFor(id, call), { limits, rules, signal: NEVER });
+const dialects = { blocks: blockDialect, epochs: epochDialect };
+
+async function take(id: number, call: TakeCall): Promise<TakeOutcome> {
+  const { reference, limits, rules, isSent } = call;
+  const terms = { limits, rules, signal: NEVER };
+  // What was read of a block is garbage once it is cut: the sooner, the less the collector has to do.
+  const taking = takeHere({ dialect: dialects[call.dialect], turns: turnsOfOne(turns) });
+  const taken = await taking(reference, nodeFor(id, call), terms);
   if (taken.kind !== "taken") return taken;
+  if (isSent) return { ...taken, block: sentRecord(taken.block) };
   blocks.hold(id, taken.block);
   const { hash, outline } = taken.block;
   return { ...taken, block: { hash, outline } };
 }
 
 async function resultOf(id: number, store: number, call: ThreadCall): Promise<unknown> {
+  if (call.kind === "take") return take(id, call);
   if (call.kind === "open") {
     stores.set(store, opened(call.options));
     return undefined;
   }
   const there = stores.get(store);
   if (!there) throw new Error("there is no such store");
-  if (call.kind === "take") return take(id, call, there.take);
-  const act = there.held[call.method] as (...params: readonly unknown[]) => unknown;
+  const act = there[call.method] as (...params: readonly unknown[]) => unknown;
   const value = await act(...call.params);
   if (call.method === "close") stores.delete(store);
   return value;
+}
+
+/** What goes to the other thread as it is, without a copy. */
+function movable({ value }: { readonly value?: unknown }): ArrayBuffer[] {
+  const { block } = Object(value) as { block?: { bytes?: Uint8Array<ArrayBuffer> } };
+  return block?.bytes ? [block.bytes.buffer] : [];
 }
 
 const failureOf = (error: unknown): ThreadResult => {
@@ -116,6 +127,7 @@ const failureOf = (error: unknown): ThreadResult => {
 
 function receive(message: ToThread): void {
   if (message.kind === "forget") blocks.forget(message.id);
+  else if (message.kind === "end") process.exit();
   else if (message.kind === "reply") {
     const { ask, reply } = message;
     const whole = reply.kind === "result" ? { ...reply, json: bufferOf(reply.json) } : reply;
@@ -124,7 +136,9 @@ function receive(message: ToThread): void {
     const { id, store, call } = message;
     void resultOf(id, store, call)
       .then((value): ThreadResult => ({ kind: "done", value }), failureOf)
-      .then((result) => send({ kind: "answer", id, result }));
+      .then((result) =>
+        send({ kind: "answer", id, result }, result.kind === "done" ? movable(result) : []),
+      );
   }
 }
 

@@ -1,13 +1,14 @@
 // The store of one network, written by the other thread and read here.
 
 import type { Signal } from "../../lib/cancellation.ts";
+import type { SentRecord } from "../block-record.ts";
 import type { RunWrite } from "../block-store.ts";
 import { BlockTables, type LogSegment, type StoredTracePosition } from "../block-tables.ts";
 import type { AskedNode, ChainDialect, Reference } from "../dialect.ts";
 import type { Forgotten, UpstreamLogs } from "../kept-segments.ts";
 import type { StoreSize } from "../store-room.ts";
 import type { StoreWriting, TakenBlock, TakeOutcome, TakeTerms } from "../writing.ts";
-import type { HeldStore, OpenedStore } from "./messages.ts";
+import type { HeldBlock, HeldStore, OpenedStore } from "./messages.ts";
 import type { WriterThread } from "./writer-thread.ts";
 
 export type ThreadStoreParts = {
@@ -22,28 +23,29 @@ export class ThreadStore implements StoreWriting {
   readonly tables: BlockTables;
   readonly below: StoreWriting["below"] = {
     add: (blocks) => {
-      const ids = blocks.map((block) => this.#idOf(block));
-      return this.#write("addBelow", ids);
+      return this.#write("addBelow", this.#given(blocks));
     },
     finish: () => this.#write("finishBelow"),
   };
   readonly #store: number;
   #size: StoreSize;
-  /** The numbers by which the other thread names the blocks it holds. */
-  readonly #ids = new WeakMap<TakenBlock, number>();
-  readonly #unwanted: FinalizationRegistry<number>;
+  readonly #held = new WeakMap<TakenBlock, HeldBlock>();
+  /** What is held of blocks that nobody wants any more. A block that was sent is named by its size. */
+  readonly #unwanted: FinalizationRegistry<number | { readonly sentBytes: number }>;
   readonly #opened: { options: OpenedStore; readonly onBegunAgain: () => void };
   readonly #parts: ThreadStoreParts;
 
   /** @throws When the folder cannot be read or written. */
   constructor({ path, ...size }: StoreSize & { readonly path: string }, parts: ThreadStoreParts) {
-    const { thread, dialect, onBegunAgain } = parts;
+    const { thread, onBegunAgain } = parts;
     this.#parts = parts;
     this.#size = size;
     // A process opens a file once for all its threads, in the way of the first one.
     this.tables = new BlockTables({ path });
-    this.#unwanted = new FinalizationRegistry((id) => thread.forget(id));
-    this.#opened = { options: { path, ...size, dialect: dialect.kind }, onBegunAgain };
+    this.#unwanted = new FinalizationRegistry((held) =>
+      typeof held === "number" ? thread.forget(held) : thread.countSent(-held.sentBytes),
+    );
+    this.#opened = { options: { path, ...size }, onBegunAgain };
     this.#store = thread.open(this.#opened);
   }
 
@@ -54,16 +56,19 @@ export class ThreadStore implements StoreWriting {
   ): Promise<TakeOutcome> => {
     const { thread, dialect } = this.#parts;
     const missing = dialect.optional.filter((method) => node.isMissing(method));
-    const call = { kind: "take", reference, node: node.name, missing, limits, rules } as const;
+    const call = {
+      ...({ kind: "take", dialect: dialect.kind, reference } as const),
+      ...{ node: node.name, missing, limits, rules },
+    };
     const asking = { ask: node.ask.bind(node), signal };
     const { id, result } = thread.take(this.#store, call, asking);
     try {
-      const taken = (await result) as TakeOutcome;
-      if (taken.kind === "taken") {
-        this.#ids.set(taken.block, id);
-        this.#unwanted.register(taken.block, id);
-      }
-      return taken;
+      const taken = (await result) as TakeOutcome<TakenBlock | SentRecord>;
+      if (taken.kind !== "taken") return taken;
+      const { hash, outline } = taken.block;
+      const block = { hash, outline };
+      this.#hold(block, id ?? (taken.block as SentRecord));
+      return { ...taken, block };
     } catch (error) {
       return { kind: "failed", reason: (error as Error).message };
     }
@@ -104,15 +109,17 @@ export class ThreadStore implements StoreWriting {
   }
 
   apply({ removed, added }: { removed: number; added: readonly TakenBlock[] }): Promise<void> {
-    return this.#write("apply", { removed, added: added.map((block) => this.#idOf(block)) });
+    return this.#write("apply", { removed, added: this.#given(added) });
   }
 
   startAt(block: TakenBlock): Promise<void> {
-    return this.#write("startAt", this.#idOf(block));
+    const [given = FORGOTTEN] = this.#given([block]);
+    return this.#write("startAt", given);
   }
 
   keep(block: TakenBlock, isCanonical: boolean): Promise<void> {
-    return this.#write("keep", this.#idOf(block), isCanonical);
+    const [given = FORGOTTEN] = this.#given([block]);
+    return this.#write("keep", given, isCanonical);
   }
 
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
@@ -128,8 +135,23 @@ export class ThreadStore implements StoreWriting {
     return this.#write("forgetSegments", forgotten);
   }
 
-  #idOf(block: TakenBlock): number {
-    return this.#ids.get(block) ?? -1;
+  #hold(block: TakenBlock, held: HeldBlock): void {
+    const sentBytes = typeof held === "number" ? 0 : held.bytes.length;
+    this.#parts.thread.countSent(sentBytes);
+    this.#held.set(block, held);
+    this.#unwanted.register(block, typeof held === "number" ? held : { sentBytes }, block);
+  }
+
+  /** The blocks as the thread that writes gets them, once. */
+  #given(blocks: readonly TakenBlock[]): HeldBlock[] {
+    return blocks.map((block) => {
+      const held = this.#held.get(block) ?? FORGOTTEN;
+      if (typeof held === "number") return held;
+      this.#held.delete(block);
+      this.#unwanted.unregister(block);
+      this.#parts.thread.countSent(-held.bytes.length);
+      return held;
+    });
   }
 
   #write<Method extends keyof HeldStore>(
@@ -144,8 +166,25 @@ export class ThreadStore implements StoreWriting {
     ...params: Parameters<HeldStore[Method]>
   ): Promise<Awaited<ReturnType<HeldStore[Method]>>> {
     const { thread } = this.#parts;
-    const value = await thread.request(this.#store, { kind: "write", method, params });
+    const value = await thread.request(
+      this.#store,
+      { kind: "write", method, params },
+      params.flatMap(movable),
+    );
     this.tables.refresh(); // from here on reads see what was written
     return value as Awaited<ReturnType<HeldStore[Method]>>;
   }
 }
+
+/** Instead of a block that was given before: no thread holds it. */
+const FORGOTTEN = -1;
+
+/** What goes to the other thread as it is, without a copy. */
+function movable(param: unknown): ArrayBuffer[] {
+  const { added } = Object(param) as { added?: unknown };
+  const blocks = Array.isArray(param) ? param : Array.isArray(added) ? added : [param];
+  return blocks.flatMap((block) => (isSent(block) ? [block.bytes.buffer] : []));
+}
+
+const isSent = (value: unknown): value is SentRecord =>
+  typeof value === "object" && value !== null && "bytes" in value && "ends" in value;

@@ -1,84 +1,84 @@
-// The thread that writes, seen from the thread that answers callers. It is begun with the first store, and begun again
-// when it ends or hangs. Calls that it had not answered fail, and the follower makes them again.
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { Worker } from "node:worker_threads";
+// The threads that take blocks and write the stores, seen from the thread that answers callers. One writes, and takes what
+// it can; it is begun with the first store, and begun again when it ends or hangs. Another takes blocks beside it while it
+// has more than it can do. Calls that a thread had not answered when it ended fail, and the follower makes them again.
+import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import { NotWritable } from "../../disk/writable.ts";
-import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { Heartbeat, PendingReplies, Restarts } from "../../lib/waiting.ts";
-import type { Reply } from "../../upstream/reply.ts";
-import type { AskedNode } from "../dialect.ts";
-import type {
-  Asked,
-  FromThread,
-  OpenedStore,
-  TakeCall,
-  ThreadCall,
-  ThreadResult,
-  ThreadStart,
-  ToThread,
-} from "./messages.ts";
+import { PendingReplies, Restarts, Rounds } from "../../lib/waiting.ts";
+import type { OpenedStore, TakeCall, ThreadCall, ThreadResult } from "./messages.ts";
+import {
+  GONE,
+  type NodeAsking,
+  type Sending,
+  ThreadLink,
+  type ThreadLinkParts,
+} from "./thread-link.ts";
 
 export type WriterThreadOptions = {
   /** Left out: the one beside this file. */
   readonly program?: string;
   /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
   readonly heapMib?: number;
+  /** For which share of the time the thread that writes may be busy before another takes blocks, too. */
+  readonly busyShare?: number;
 };
 
 export type WriterThreadParts = {
-  /** Is called when the thread has ended though nobody stopped it. */
+  /** Is called when the thread that writes has ended though nobody stopped it. */
   readonly onEnd: (why: "hung" | "ended") => void;
   /** How long it may be without a sign of life, in milliseconds. */
   readonly silenceMs: () => number;
   readonly clock: Pick<Clock, "now" | "after">;
-  readonly log: Pick<Logger, "warn" | "error">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
 type OpenStore = { options: OpenedStore; readonly onBegunAgain: () => void };
-/** The node from which a block is taken: how it is asked, and until when. */
-type Asking = { readonly ask: AskedNode["ask"]; readonly signal: Signal };
 
-/**
- * A thread ends between two steps of its program. If it does not end in this time, native code holds it, and perhaps
- * the store's lock; in milliseconds.
- */
-const ENDING_MS = 5_000;
 /**
  * LMDB's error for an environment whose writer died in the middle of a write: only another process can open it again.
  */
 const PANIC = -30_795;
-/** The most memory for short-lived garbage, in MiB: three halves, of which one is in use. More made nothing faster. */
-const YOUNG_MIB = 24;
-
-const GONE = {
-  kind: "failed",
-  why: "the thread that writes has ended",
-  code: "",
-} satisfies ThreadResult;
 /** The code of errors when a gateway ends before it was started: nobody need be told of them. */
 export const CALLED_OFF = "CALLED_OFF";
 
+/** How often a look is taken at how busy the thread that writes is, in milliseconds. */
+const LOOK_EVERY_MS = 1_000;
+/** Once it was busy for this share of the time another thread takes blocks, too, where there is a core for it. */
+const BUSY_SHARE = availableParallelism() > 1 ? 0.7 : 1;
+/** That one ends when it took no block for this time, in milliseconds. */
+const IDLE_MS = 10_000;
+/** It takes none while as many bytes of blocks wait to be stored. */
+const MOST_SENT_BYTES = 64 * 2 ** 20;
+
 export class WriterThread {
-  #worker: Worker | undefined;
+  #writer: ThreadLink | undefined;
+  #taker: ThreadLink | undefined;
+  /** The calls to that one. */
+  readonly #taking = new PendingReplies<ThreadResult>();
+  /** How many blocks it took, now and when a look was taken last at whether it has to do. */
+  #taken = 0;
+  #takenBefore = 0;
+  #lookAt = Number.NEGATIVE_INFINITY;
+  /** Of blocks that the other thread took, and that are not stored. */
+  #sentBytes = 0;
   /** Messages that wait for the start; undefined after it. */
-  #unsent: { readonly message: ToThread; readonly transferred: ArrayBuffer[] }[] | undefined = [];
+  #unsent: Sending[] | undefined = [];
   #isClosed = false;
   readonly #restarts = new Restarts();
   #lastStore = 0;
   /** By their numbers. A store keeps its number when another thread takes over. */
   readonly #stores = new Map<number, OpenStore>();
   readonly #replies = new PendingReplies<ThreadResult>();
-  /** For each block that is being taken. */
-  readonly #asking = new Map<number, Asking>();
+  readonly #idle: Rounds;
   readonly #options: WriterThreadOptions;
   readonly #parts: WriterThreadParts;
 
   constructor(options: WriterThreadOptions, parts: WriterThreadParts) {
     this.#options = options;
     this.#parts = parts;
+    const { clock } = parts;
+    this.#idle = new Rounds({ clock, everyMs: () => IDLE_MS, round: () => this.#endIdle() });
   }
 
   /** @param store.onBegunAgain Is called when another thread has opened it. @returns Its number. */
@@ -86,7 +86,7 @@ export class WriterThread {
     this.#lastStore += 1;
     const number = this.#lastStore;
     this.#stores.set(number, store);
-    if (this.#worker) this.#openIn(number);
+    if (this.#writer) this.#openIn(number);
     else if (!this.#unsent && !this.#isClosed) this.#begin();
     return number;
   }
@@ -96,7 +96,7 @@ export class WriterThread {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
     if (this.#stores.size > 0) this.#begin();
-    for (const { message, transferred } of unsent) this.#post(message, transferred);
+    for (const sending of unsent) this.#post(sending);
   }
 
   /** Nobody needs the store's number any more. */
@@ -108,25 +108,39 @@ export class WriterThread {
   async request(
     store: number,
     call: ThreadCall,
-    transferred: ArrayBuffer[] = [],
+    transferred: readonly ArrayBuffer[] = [],
   ): Promise<unknown> {
-    return this.#request(store, call, transferred).result;
+    return this.#request(store, call, { transferred }).result;
   }
 
-  /** @returns The number by which the thread holds the block. @throws As `request`. */
+  /**
+   * @returns The number by which the thread that writes holds the block; undefined where another thread takes it and
+   * sends it. @throws As `request`.
+   */
   take(
     store: number,
-    call: TakeCall,
-    asking: Asking,
-  ): { readonly id: number; readonly result: Promise<unknown> } {
-    const { id, result } = this.#request(store, call);
-    this.#asking.set(id, asking);
-    return { id, result: result.finally(() => this.#asking.delete(id)) };
+    call: Omit<TakeCall, "isSent">,
+    asking: NodeAsking,
+  ): { readonly id: number | undefined; readonly result: Promise<unknown> } {
+    const taker = this.#takerNow();
+    if (taker) {
+      const { id, reply } = this.#taking.begin();
+      this.#taken += 1;
+      const message = { kind: "call", id, store, call: { ...call, isSent: true } } as const;
+      taker.send({ message, asking });
+      return { id: undefined, result: reply.then((settled) => this.#valueOf(settled)) };
+    }
+    return this.#request(store, { ...call, isSent: false }, { asking });
+  }
+
+  /** Counts blocks that were sent, in bytes: they wait here until they are stored, or nobody wants them. */
+  countSent(bytes: number): void {
+    this.#sentBytes += bytes;
   }
 
   /** Nobody wants the block that was taken. */
   forget(id: number): void {
-    this.#post({ kind: "forget", id });
+    this.#post({ message: { kind: "forget", id } });
   }
 
   /** To be called before the stores are closed: calls that wait for the start fail. */
@@ -140,22 +154,28 @@ export class WriterThread {
   /** To be called after the stores were closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#worker?.terminate();
+    this.#idle.stop();
+    await Promise.all([this.#writer?.close(), this.#taker?.close()]);
   }
 
   #request(
     store: number,
     call: ThreadCall,
-    transferred: ArrayBuffer[] = [],
+    {
+      transferred = [],
+      asking,
+    }: { transferred?: readonly ArrayBuffer[]; asking?: NodeAsking } = {},
   ): { readonly id: number; readonly result: Promise<unknown> } {
     const { id, reply } = this.#replies.begin();
-    if (this.#worker || this.#unsent) this.#post({ kind: "call", id, store, call }, transferred);
+    if (this.#writer || this.#unsent)
+      this.#post({ message: { kind: "call", id, store, call }, transferred, asking });
     else this.#replies.settle(id, GONE);
-    const unwrap = (settled: ThreadResult): unknown => {
-      if (settled.kind === "done") return settled.value;
-      throw this.#errorOf(settled);
-    };
-    return { id, result: reply.then(unwrap) };
+    return { id, result: reply.then((settled) => this.#valueOf(settled)) };
+  }
+
+  #valueOf(settled: ThreadResult): unknown {
+    if (settled.kind === "done") return settled.value;
+    throw this.#errorOf(settled);
   }
 
   #errorOf(failure: Exclude<ThreadResult, { kind: "done" }>): Error {
@@ -164,52 +184,81 @@ export class WriterThread {
     return Object.assign(new Error(failure.why), { code: failure.code });
   }
 
-  #post(message: ToThread, transferred: ArrayBuffer[] = []): void {
-    if (this.#unsent) this.#unsent.push({ message, transferred });
-    else this.#worker?.postMessage(message, transferred);
+  #post(sending: Sending): void {
+    if (this.#unsent) this.#unsent.push(sending);
+    else this.#writer?.send(sending);
+  }
+
+  #link(name: string, parts: Pick<ThreadLinkParts, "replies" | "onEnd">): ThreadLink {
+    const { silenceMs, clock, log } = this.#parts;
+    const { program, heapMib } = this.#options;
+    const onStuck = (why: string): void => this.#giveUp(why);
+    return new ThreadLink({ name, program, heapMib }, { ...parts, onStuck, silenceMs, clock, log });
   }
 
   #begin(): void {
-    const { clock, log, onEnd, silenceMs } = this.#parts;
+    const { clock, log, onEnd } = this.#parts;
     const startedAt = clock.now();
-    const beats = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const { program = PROGRAM, heapMib } = this.#options;
-    const worker = new Worker(program, {
-      workerData: { beats } satisfies ThreadStart,
-      resourceLimits: {
-        maxYoungGenerationSizeMb: YOUNG_MIB,
-        ...(heapMib && { maxOldGenerationSizeMb: heapMib }),
+    this.#writer = this.#link("the thread that writes", {
+      replies: this.#replies,
+      onEnd: (why) => {
+        this.#writer = undefined;
+        if (this.#isClosed) return;
+        onEnd(why);
+        const restMs = this.#restarts.restMs(clock.now() - startedAt);
+        log.warn({ restMs }, "the thread that writes ended: starting it again");
+        clock.after(restMs, () => this.#beginAgain());
       },
-    });
-    this.#worker = worker;
-    worker.unref(); // the thread alone does not keep the process alive
-    const counter = new Int32Array(beats);
-    let cancelGivingUp = (): void => undefined;
-    const heartbeat = new Heartbeat({
-      clock,
-      silenceMs,
-      takeBeats: () => Atomics.exchange(counter, 0, 0),
-      onHang: (silentMs) => {
-        log.error({ silentMs }, "the thread that writes hangs: ended");
-        const why = "the thread that writes cannot be ended";
-        cancelGivingUp = clock.after(ENDING_MS, () => this.#giveUp(why));
-        void worker.terminate();
-      },
-    });
-    worker.on("message", (message: FromThread) => this.#hear(message));
-    worker.on("error", (error) => log.error({ err: error }, "the thread that writes failed"));
-    worker.once("exit", () => {
-      heartbeat.stop();
-      cancelGivingUp();
-      this.#worker = undefined;
-      this.#replies.settleAll(GONE);
-      if (this.#isClosed) return;
-      onEnd(heartbeat.hasHung ? "hung" : "ended");
-      const restMs = this.#restarts.restMs(clock.now() - startedAt);
-      log.warn({ restMs }, "the thread that writes ended: starting it again");
-      clock.after(restMs, () => this.#beginAgain());
     });
     for (const number of this.#stores.keys()) this.#openIn(number);
+  }
+
+  /** The other thread, where it is to take the next block. One is begun while the thread that writes is busy. */
+  #takerNow(): ThreadLink | undefined {
+    const { busyShare = BUSY_SHARE } = this.#options;
+    const writer = this.#writer;
+    if (!writer || this.#isClosed) return undefined;
+    if (!this.#taker && this.#lookAtUse(writer) > busyShare) this.#beginTaker();
+    const taker = this.#taker;
+    const isFree = taker?.isUp && taker.underWay < writer.underWay;
+    return isFree && this.#sentBytes < MOST_SENT_BYTES ? taker : undefined;
+  }
+
+  /** For which share of the last second it was busy; 0 between two looks, and while it has nothing to do. */
+  #lookAtUse(writer: ThreadLink): number {
+    const now = this.#parts.clock.now();
+    if (writer.underWay === 0 || now < this.#lookAt) return 0;
+    this.#lookAt = now + LOOK_EVERY_MS;
+    return writer.takeUse();
+  }
+
+  #beginTaker(): void {
+    const { log } = this.#parts;
+    log.info("blocks are taken by two threads: the one that writes has too much to do");
+    const taker = this.#link("the thread that takes blocks", {
+      replies: this.#taking,
+      onEnd: () => {
+        if (this.#taker !== taker) return;
+        this.#taker = undefined;
+        if (!this.#isClosed) log.warn("the thread that takes blocks ended");
+      },
+    });
+    this.#taker = taker;
+    this.#taken = 0;
+    this.#takenBefore = -1; // it has just begun
+    this.#idle.begin();
+  }
+
+  /** @returns Whether there is another thread still. */
+  #endIdle(): boolean {
+    const taker = this.#taker;
+    const isIdle = taker?.isUp && taker.underWay === 0 && this.#taken === this.#takenBefore;
+    this.#takenBefore = this.#taken;
+    if (!taker || !isIdle) return taker !== undefined;
+    this.#taker = undefined;
+    void taker.close();
+    this.#parts.log.info({ blocks: this.#taken }, "blocks are taken by one thread again");
+    return false;
   }
 
   #beginAgain(): void {
@@ -233,47 +282,4 @@ export class WriterThread {
       throw new Error(why);
     });
   }
-
-  #hear(message: FromThread): void {
-    if (message.kind === "answer") this.#replies.settle(message.id, message.result);
-    else void this.#ask(message);
-  }
-
-  async #ask({ id, ask: number, method, paramsJson, maxBytes }: Asked): Promise<void> {
-    const { ask, signal } = this.#asking.get(id) ?? {};
-    const worker = this.#worker;
-    const reply: Reply =
-      ask && signal
-        ? await ask(method, paramsJson, signal, { purpose: "follow", maxBytes }).catch(failed)
-        : { kind: "aborted" };
-    const json = reply.kind === "result" ? sendable(reply.json) : undefined;
-    // The thread has been replaced: the new one did not ask this.
-    if (this.#worker !== worker) return;
-    this.#post(
-      { kind: "reply", ask: number, reply: json ? { kind: "result", json } : reply },
-      json && [json.buffer as ArrayBuffer],
-    );
-  }
 }
-
-const failed = (error: unknown): Reply => ({ kind: "failed", reason: String(error) });
-
-/** A reply of at least this size is transferred if its memory holds nothing else; a smaller one is copied, in bytes. */
-const LARGE = 2 ** 20;
-/** The bytes around the result of one call, at most. */
-const AROUND = 64;
-const BRACE = 0x7b;
-
-/** The bytes in memory that can be transferred to another thread. */
-function sendable(json: Buffer): Buffer {
-  const whole = new Uint8Array(json.buffer);
-  // The answer to several calls is an array, and its memory holds other results.
-  const isAlone = whole[0] === BRACE && whole.length - json.length <= AROUND;
-  return json.length >= LARGE && isAlone ? json : Buffer.from(Uint8Array.from(json).buffer);
-}
-
-/** The program stands beside this code, bundled or not. */
-const PROGRAM = ((here) => {
-  const bundled = join(here, "thread-main.mjs");
-  return existsSync(bundled) ? bundled : join(here, "thread-main.ts");
-})(dirname(import.meta.filename));

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { BlockRecord } from "../block-record.ts";
-import { HeldBlocks } from "./held-blocks.ts";
+import type { BlockRecord } from "./block-record.ts";
+import { HeldBlocks } from "./writing.ts";
 
 const block = (hash: string, bytes: number): BlockRecord =>
   ({ hash, outline: { transactionBytes: bytes, receiptBytes: 0 } }) as BlockRecord;

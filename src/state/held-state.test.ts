@@ -89,6 +89,34 @@ describe("an urgent change", () => {
     expect(told).toEqual([]);
   });
 
+  it("stays before what is changed later in the same place", async () => {
+    disk.isFull = true;
+    const both =
+      (word: string): Next =>
+      ([text = "", version = ""]) => [text + word, version + word];
+    await state.update(["a x", "a version"], both("1"), urgent);
+    await expect(state.update(["a y", "a version"], both("2"))).rejects.toThrow("no space is left");
+    expect(await state.get("a version")).toBe("1");
+    disk.isFull = false;
+    expect(await state.update(["a x", "a version"], both("3"))).toMatchObject({
+      texts: ["13", "13"],
+    });
+    expect([disk.texts.get("a x"), state.isHeld("a x")]).toEqual(["13", false]);
+    await clock.advance(5_000);
+    expect(disk.texts.get("a x")).toBe("13");
+  });
+
+  it("is kept within a second of there being room, however many follow", async () => {
+    disk.isFull = true;
+    await state.update(["a x"], adding("1"), urgent);
+    disk.isFull = false;
+    for (let count = 0; count < 3; count += 1) {
+      await state.update(["a x"], adding("2"), urgent);
+      await clock.advance(400);
+    }
+    expect(disk.texts.get("a x")).toBe("1222");
+  });
+
   it("is refused where nothing can be read either, and beyond a bound", async () => {
     disk.isFull = true;
     for (let count = 0; count < MOST_HELD; count += 1)

@@ -41,7 +41,7 @@ export class HeldState implements State {
   readonly #changes: Change[] = [];
   #texts: HeldTexts = NOTHING;
   readonly #turns = new Mutex();
-  #stopTimer: () => void = () => undefined;
+  #stopTimer: (() => void) | undefined;
   readonly #state: State;
   readonly #parts: HeldStateParts;
 
@@ -82,7 +82,12 @@ export class HeldState implements State {
   }
 
   async update(keys: readonly string[], next: Next, options: UpdateOptions = {}): Promise<Updated> {
-    if (options.isUrgent !== true) return this.#state.update(keys, next, options);
+    if (options.isUrgent !== true) {
+      // What is held was changed before: this change comes after it, or not at all.
+      const isBehind = this.#changes.some((held) => held.keys.some((key) => keys.includes(key)));
+      if (isBehind) await this.#turns.run(() => this.#keepAll());
+      return this.#state.update(keys, next, options);
+    }
     try {
       // A change that is held comes first.
       if (this.#changes.length === 0) return await this.#state.update(keys, next, options);
@@ -110,22 +115,19 @@ export class HeldState implements State {
     return { isChanged: true, texts: wanted };
   }
 
+  /** A change that is held meanwhile does not put it off. */
   #keepLater(): void {
-    this.#stopTimer();
-    this.#stopTimer = this.#parts.clock.after(AGAIN_MS, () => {
-      void this.#turns.run(() => this.#keep());
+    this.#stopTimer ??= this.#parts.clock.after(AGAIN_MS, () => {
+      this.#stopTimer = undefined;
+      void this.#turns.run(() => this.#keepAll().catch(() => this.#keepLater()));
     });
   }
 
-  /** What was changed meanwhile by others is changed further, not overwritten. */
-  async #keep(): Promise<void> {
-    try {
-      for (let [change] = this.#changes; change; [change] = this.#changes) {
-        await this.#state.update(change.keys, change.next);
-        this.#changes.shift();
-      }
-    } catch {
-      return this.#keepLater();
+  /** What was changed meanwhile by others is changed further, not overwritten. @throws When it cannot be kept now. */
+  async #keepAll(): Promise<void> {
+    for (let [change] = this.#changes; change; [change] = this.#changes) {
+      await this.#state.update(change.keys, change.next);
+      this.#changes.shift();
     }
     if (this.#texts.size === 0) return;
     this.show(NOTHING);
@@ -152,8 +154,9 @@ export class HeldState implements State {
 
   /** What cannot be kept even now is lost, and said. */
   async close(): Promise<void> {
-    if (this.#changes.length > 0) await this.#turns.run(() => this.#keep());
-    this.#stopTimer();
+    if (this.#changes.length > 0)
+      await this.#turns.run(() => this.#keepAll().catch(() => undefined));
+    this.#stopTimer?.();
     const lost = [...new Set(this.#changes.flatMap(({ keys }) => keys[0] ?? []))];
     if (lost.length > 0)
       this.#parts.log.error(

@@ -76,8 +76,8 @@ describe("drains", () => {
     expect([all.size, all.has("n0"), all.get("n7")?.who]).toEqual([1_000, false, "admin"]);
   });
 
-  it("are none in what nobody can read", async () => {
-    state.texts.set("drains nodes", "{");
+  it.each(["{", '{"nodes":[]}', "null"])("are none in what nobody can read: %s", async (text) => {
+    state.texts.set("drains nodes", text);
     const drains = opened();
     await drains.start();
     expect(drains.of("main").size).toBe(0);

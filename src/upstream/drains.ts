@@ -122,7 +122,8 @@ export class Drains {
 /** None in a text that another version wrote in another form. */
 function nodesIn(text: string | undefined): readonly DrainedNode[] {
   try {
-    return JSON.parse(text ?? "[]") as readonly DrainedNode[];
+    const nodes: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(nodes) ? (nodes as readonly DrainedNode[]) : [];
   } catch {
     return [];
   }

@@ -190,6 +190,12 @@ describe("the bloom of a receipt", () => {
       `"logsBloom":"0x"`,
       `"logsBloom":null`,
       `${of([1], "4")},${of([2], "2").replace("logsBloom", "more")}`,
+      `${of([1], "4")},${of([2], "2")}`, // the same name twice
+      of([1], "4").replace("Bloom", "\\u0042loom"),
+      of([1], "4").replace(":", ": "),
+      `"more":{${of([1], "4")}}`,
+      `"more":{${of([1], "4")}},${of([2], "2")}`,
+      `"more":${JSON.stringify(`{${of([1], "4")}}`)}`, // in a text
     ),
   );
   const receipts = fc.record({
@@ -235,6 +241,17 @@ describe("the bloom of a receipt", () => {
         );
       }),
     );
+  });
+
+  it.each([1_000, 5_000])("is taken out of each of %i receipts", (count) => {
+    const written = numbers(count).map((index) => `{${of([index % 512], "8")},"logs":[]}`);
+    const block = blockJson(numbers(count).map((index) => transaction(index)));
+    const { record, read } = readBack({ block, receipts: arrayOf(written) });
+    expect(sent(read.receiptsToSend())).toBe(arrayOf(written));
+    for (const index of [0, 1, count / 2, count - 1])
+      expect(String(read.receipt(index))).toBe(written[index]);
+    const bytes = record.receiptPieces.reduce((sum, { length }) => sum + length, 0);
+    expect(bytes).toBeLessThan(60 * count);
   });
 
   it("takes next to nothing", () => {
@@ -323,6 +340,20 @@ describe("the logs of a block", () => {
     const json = `{"others":[{"address":"0x1"}],"fee":{},"logs":[${written}],"more":[[{}]]}`;
     const { record } = readBack({ block: blockJson([transaction(0)]), receipts: arrayOf([json]) });
     expect(logsIn(record)).toEqual([{ json: written, log: log(3) }]);
+  });
+
+  it("are the last ones, as for whoever parses the receipt, where a node names them twice", () => {
+    const [first, last] = [1, 2].map((each) => compact(log(each)));
+    const json = `{"logs":[${first},${first}],"status":"0x1","logs":[${last}]}`;
+    const block = blockJson([transaction(0)]);
+    const { record, read } = readBack({ block, receipts: arrayOf([json]) });
+    const [span, ...others] = findLogSpans(record.logs, () => true);
+    const { start = 0, length = 0 } = span ?? {};
+    expect(others).toEqual([]);
+    expect(String(itemsOf(record.receiptPieces[0] as Buffer).subarray(start, start + length))).toBe(
+      last,
+    );
+    expect(String(read.receipt(0))).toBe(json);
   });
 
   it("may be a great many", () => {

@@ -6,8 +6,10 @@ import { createKeccak } from "hash-wasm";
 const keccak = await createKeccak(256);
 
 /** The hash as DATA. */
-export const keccak256 = (bytes: Uint8Array): string =>
-  `0x${keccak.init().update(bytes).digest("hex")}`;
+export function keccak256(bytes: Uint8Array): string {
+  const { buffer, byteOffset, byteLength } = keccakBytes(bytes);
+  return `0x${Buffer.from(buffer, byteOffset, byteLength).toString("hex")}`;
+}
 
 export const keccakBytes = (bytes: Uint8Array): Uint8Array =>
   keccak.init().update(bytes).digest("binary");

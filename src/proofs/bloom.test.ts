@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { matcherOf } from "../evm/log-filter.ts";
 import { atOnce } from "../lib/turns.ts";
-import { BlockBloom, bloomTestOf } from "./bloom.ts";
+import { BlockBloom, bloomTestOf, hasBitsBeyond } from "./bloom.ts";
 
 const address = (byte: string): string => `0x${byte.repeat(20)}`;
 const topic = (byte: string): string => `0x${byte.repeat(32)}`;
@@ -47,5 +47,20 @@ describe("a bloom", () => {
     );
     expect(atOnce(new BlockBloom().add([log]))).toBe(before);
     expect(before).toBe(atOnce(new BlockBloom().add([log, { ...log, topics: [] }])));
+  });
+
+  it("is that of its texts, whatever digits they share with others that came before", () => {
+    // Texts with the same last digits have one place in what is remembered.
+    const alike = ["11", "22", "33"].map((byte) => `0x${byte.repeat(20)}${"ab".repeat(12)}`);
+    const of = (topics: readonly string[]): string => atOnce(new BlockBloom().add([{ topics }]));
+    const alone = alike.map((each) => of([each]));
+    expect(new Set(alone).size).toBe(alike.length);
+    expect(alike.map((each) => of([each]))).toEqual(alone);
+    for (const [index, each] of alike.entries()) {
+      const others = alike.filter((other) => other !== each);
+      expect(of([...others, each])).toBe(of([each, ...others]));
+      expect(hasBitsBeyond(alone[index], of(alike))).toBe(false);
+      expect(hasBitsBeyond(of(alike), alone[index] ?? "")).toBe(true);
+    }
   });
 });

@@ -18,13 +18,20 @@ export class BlockBloom {
 
   #addLog(log: unknown, bloom: Buffer): void {
     const { address, topics } = isJson(log) ? log : ({} as Json);
-    for (const text of [address, ...(Array.isArray(topics) ? topics : [])])
-      for (const bit of knownBitsOf(text)) {
-        const index = BYTES - 1 - (bit >> 3);
-        const mask = 1 << (bit & 7);
-        bloom[index] = (bloom[index] ?? 0) | mask;
-        this.#all[index] = (this.#all[index] ?? 0) | mask;
-      }
+    this.#addText(address, bloom);
+    if (Array.isArray(topics)) for (const topic of topics) this.#addText(topic, bloom);
+  }
+
+  #addText(text: unknown, bloom: Buffer): void {
+    if (typeof text !== "string") return;
+    const first = findBits(text);
+    for (let at = first; at < first + 3; at += 1) {
+      const bit = bitsAt[at] ?? 0;
+      const index = BYTES - 1 - (bit >> 3);
+      const mask = 1 << (bit & 7);
+      bloom[index] = (bloom[index] ?? 0) | mask;
+      this.#all[index] = (this.#all[index] ?? 0) | mask;
+    }
   }
 
   /** The bloom of all logs that were added so far. */
@@ -33,24 +40,29 @@ export class BlockBloom {
   }
 }
 
-/**
- * By address or topic, as a node wrote it: the three bits that it sets. What occurs in many logs, and in following
- * blocks, is hashed once. It is emptied when it is full.
- */
-const bitsByText = new Map<string, readonly number[]>();
+// What occurs in many logs, and in following blocks, is hashed once. An address or a topic, as a node wrote it, has one
+// place, found by its last digits: a Map would hash each text as a whole, which takes as long as all else here.
+
 /** As many texts take some 2 MB. */
-const REMEMBERED = 1 << 14;
+const PLACES = 1 << 14;
+const textAt: string[] = new Array(PLACES).fill("");
+/** The three bits of each; behind the last place those of a text that is not remembered. */
+const bitsAt = new Uint16Array(3 * (PLACES + 1));
 /** The length of a topic: a longer text is none, and is not remembered. */
 const LONGEST = 66;
+const LAST_DIGITS = 16;
 
-function knownBitsOf(text: unknown): readonly number[] {
-  if (typeof text !== "string") return [];
-  const known = bitsByText.get(text);
-  if (known) return known;
-  const bits = bitsOf(text);
-  if (bitsByText.size >= REMEMBERED) bitsByText.clear();
-  if (text.length <= LONGEST) bitsByText.set(text, bits);
-  return bits;
+/** Where the bits of the text stand in `bitsAt`, until the next look. */
+function findBits(text: string): number {
+  let hash = text.length;
+  for (let at = Math.max(0, text.length - LAST_DIGITS); at < text.length; at += 1)
+    hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
+  const place = text.length > LONGEST ? PLACES : (hash ^ (hash >>> 15)) & (PLACES - 1);
+  if (place === PLACES || textAt[place] !== text) {
+    bitsAt.set(bitsOf(text), 3 * place);
+    if (place < PLACES) textAt[place] = text;
+  }
+  return 3 * place;
 }
 
 /** The three bits that an address or a topic sets. */

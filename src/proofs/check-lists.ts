@@ -138,7 +138,7 @@ export function encodeTransaction(transaction: Json, writer: RlpWriter): Uint8Ar
   if (type > 0) writer.raw(Uint8Array.of(type));
   writer.list(() => writeFields[type]?.(writer, transaction));
   const bytes = writer.since(0);
-  return bytes && Uint8Array.from(bytes);
+  return bytes && new Uint8Array(bytes); // `from` takes four times as long
 }
 
 const typesByText = ["0x0", "0x1", "0x2", "0x3", "0x4"];
@@ -251,7 +251,7 @@ export function* encodeReceipt(
   writer.enlist(firstLog);
   writer.enlist(start);
   const bytes = writer.since(0);
-  return bytes && Uint8Array.from(bytes);
+  return bytes && new Uint8Array(bytes); // `from` takes four times as long
 }
 
 /** Before Byzantium the state root after the transaction; since then whether it succeeded. */

@@ -29,7 +29,17 @@ function* entriesOf(items: readonly Uint8Array[]): Work<Entry[]> {
   return entries;
 }
 
-function pathOf(index: number): number[] {
+/** Of the first items, since most blocks have no more: they are the same in each block. */
+const knownPaths: (readonly number[] | undefined)[] = [];
+const MOST_KNOWN = 1024;
+
+function pathOf(index: number): readonly number[] {
+  if (index >= MOST_KNOWN) return madePath(index);
+  knownPaths[index] ??= madePath(index);
+  return knownPaths[index];
+}
+
+function madePath(index: number): number[] {
   if (index === 0) return [8, 0];
   const hex = index.toString(16);
   const nibbles = Array.from(hex.length % 2 === 0 ? hex : `0${hex}`, (digit) =>

@@ -257,13 +257,22 @@ export class Call implements CallContext, HurriedAsker {
     const { coalescing, pool } = network;
     const { session } = this.#parts.batch ? this.#viewed() : LONE;
     const isTogether = session !== undefined && TAG.test(paramsJson);
+    // Each is named: a spread in the midst of others costs more than the rest of this function.
     return (isMerged ? coalescing : pool).call(method, paramsJson, scope.signal(), {
-      traits: method === this.method?.name ? this.method : undefined,
-      ...options,
+      traits: options?.traits ?? (method === this.method?.name ? this.method : undefined),
+      crossCheck: options?.crossCheck,
+      onReply: options?.onReply,
+      block: options?.block,
+      reaches: options?.reaches,
       session: isTogether ? session : undefined,
+      variant: options?.variant,
+      reader: options?.reader,
+      arrivalOf: options?.arrivalOf,
+      isFalse: options?.isFalse,
+      onFalse: options?.onFalse,
       asker: this,
       ledger: this.#work,
-    });
+    } satisfies Record<keyof CallOptions, unknown>);
   }
 
   isMissing(method: string): boolean {

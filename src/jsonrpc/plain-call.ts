@@ -70,6 +70,12 @@ export function readPlainBatch(body: Buffer, most: number): CallMessage[] | unde
   return UNUSUAL.test(text) ? undefined : new PlainReader(text, body, true).batch(most);
 }
 
+const VERSION = '"jsonrpc"';
+const ID = '"id"';
+const METHOD = '"method"';
+const PARAMS = '"params"';
+const MEMBER_NAMES = [VERSION, ID, METHOD, PARAMS];
+
 /** In place of a value: it is not plain. */
 const OTHER = Symbol("not plain");
 
@@ -78,6 +84,7 @@ class PlainReader {
   readonly #text: string;
   readonly #body: Buffer;
   readonly #isBatch: boolean;
+  #lastMethod: { readonly written: string; readonly name: string } | undefined;
 
   /** @param isBatch Nothing that is read keeps the text in memory: it may be long. */
   constructor(text: string, body: Buffer, isBatch = false) {
@@ -115,20 +122,20 @@ class PlainReader {
     const begin = this.#isBatch ? this.#at : 0;
     if (!this.#skips(OPEN_BRACE)) return undefined;
     do {
-      const name = this.#string();
-      if (!this.#skips(COLON)) return undefined;
+      const name = this.#memberName();
+      if (!name || !this.#skips(COLON)) return undefined;
       this.#skipSpaces();
       const start = this.#at;
-      if (name === "jsonrpc" && !hasVersion) {
-        hasVersion = this.#string() === "2.0";
+      if (name === VERSION && !hasVersion) {
+        hasVersion = this.#skipWord('"2.0"');
         if (!hasVersion) return undefined;
-      } else if (name === "id" && id === undefined) {
+      } else if (name === ID && id === undefined) {
         if (!this.#skipId()) return undefined;
         id = this.#cut(start, this.#at);
-      } else if (name === "method" && method === undefined) {
-        method = this.#string();
+      } else if (name === METHOD && method === undefined) {
+        method = this.#method();
         if (method === undefined) return undefined;
-      } else if (name === "params" && params === undefined) {
+      } else if (name === PARAMS && params === undefined) {
         const list = this.#skips(OPEN_BRACKET) ? this.#array(1) : OTHER;
         if (list === OTHER) return undefined;
         params = list;
@@ -148,6 +155,23 @@ class PlainReader {
       paramsStart: params && paramsStart,
       paramsEnd: params && paramsEnd,
     };
+  }
+
+  /** As it is written, in quotes; undefined where it is none that a call has. */
+  #memberName(): string | undefined {
+    this.#skipSpaces();
+    for (const name of MEMBER_NAMES) if (this.#skipWord(name)) return name;
+    return undefined;
+  }
+
+  /** Most members of a batch have the method of the one before: its name is made once. */
+  #method(): string | undefined {
+    if (this.#lastMethod && this.#skipWord(this.#lastMethod.written)) return this.#lastMethod.name;
+    const start = this.#at;
+    const name = this.#string();
+    if (name === undefined || !this.#isBatch) return name;
+    this.#lastMethod = { written: this.#text.slice(start, this.#at), name };
+    return name;
   }
 
   #cut(start: number, end: number): string {

@@ -5,7 +5,7 @@ import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { isNull } from "../jsonrpc/raw-json.ts";
 import { isMethodMissing, RpcError } from "../jsonrpc/rpc-error.ts";
-import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { CallOptions, CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 
 import {
@@ -94,12 +94,12 @@ function askPinned(
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   // The upstream whose chain is followed has the block; another one may lag.
   const asked = (): Promise<Buffer> =>
-    context.ask(method, paramsJson(), { ...MAY_LAG, block: number });
+    context.ask(method, paramsJson(), { crossCheck: BY_NULL, block: number });
   if (!takesHash || !position) return asked();
   // By its hash, so that the answer is of the followed chain, whatever branch a node is on.
   const params = paramsWith(call, { blockHash: position.hash }, context);
   return context
-    .ask(method, params, { ...MAY_LAG, block: number, variant: byHash(method) })
+    .ask(method, params, { crossCheck: BY_NULL, block: number, variant: byHash(method) })
     .catch((thrown: unknown) => {
       // No node takes hashes, or none has this block any more.
       if (isMethodMissing(thrown) || saysUnknown(thrown)) return asked();
@@ -199,11 +199,11 @@ const UNKNOWN =
  * null of one node alone, or words that mean the same, is not believed, since the node may lag. The next node is asked,
  * and when all say so, it is so.
  */
-export const MAY_LAG: CallOptions = {
-  crossCheck: {
-    name: "null",
-    isUncertain: (reply) =>
-      (reply.kind === "result" && isNull(reply.json)) ||
-      (reply.kind === "refused" && isUnknownSaying(reply)),
-  },
+const BY_NULL: CrossCheckRule = {
+  name: "null",
+  isUncertain: (reply) =>
+    (reply.kind === "result" && isNull(reply.json)) ||
+    (reply.kind === "refused" && isUnknownSaying(reply)),
 };
+
+export const MAY_LAG: CallOptions = { crossCheck: BY_NULL };

@@ -599,22 +599,26 @@ class ByLabels<Kept> {
   readonly all: Kept[] = [];
   readonly #byValue = new Map<string, unknown>();
 
-  of(values: readonly string[], make: () => Kept): Kept {
+  get(values: readonly string[]): Kept | undefined {
+    let at: unknown = this.#byValue;
+    for (const value of values.length > 0 ? values : NO_LABELS)
+      at = (at as Map<string, unknown> | undefined)?.get(value);
+    return at as Kept | undefined;
+  }
+
+  add(values: readonly string[], kept: Kept): Kept {
     let at = this.#byValue;
-    for (let index = 0; index < values.length - 1; index += 1) {
-      const value = values[index] as string;
+    for (const value of values.slice(0, -1)) {
       if (!at.has(value)) at.set(value, new Map());
       at = at.get(value) as Map<string, unknown>;
     }
-    const last = values.at(-1) ?? "";
-    const known = at.get(last) as Kept | undefined;
-    if (known) return known;
-    const made = make();
-    at.set(last, made);
-    this.all.push(made);
-    return made;
+    at.set(values.at(-1) ?? "", kept);
+    this.all.push(kept);
+    return kept;
   }
 }
+
+const NO_LABELS = [""];
 
 /** A counter that is cheap to raise: a number for each combination of label values, which Prometheus' library gets only when metrics are read. */
 export class Tally {
@@ -641,10 +645,10 @@ export class Tally {
 
   /** The count of these values of the labels. It exists from now on, also as 0. */
   count(...values: readonly string[]): Count {
-    return this.#counts.of(values, () => ({
-      labels: labelsOf(this.#labelNames, values),
-      value: 0,
-    }));
+    const known = this.#counts.get(values);
+    return (
+      known ?? this.#counts.add(values, { labels: labelsOf(this.#labelNames, values), value: 0 })
+    );
   }
 }
 
@@ -693,10 +697,9 @@ export class TimeTally {
 
   /** The times of these values of the labels. They exist from now on, also without any time. */
   times(...values: readonly string[]): Times {
-    return this.#series.of(
-      values,
-      () => new Times(labelsOf(this.labelNames, values), this.#buckets),
-    );
+    const known = this.#series.get(values);
+    if (known) return known;
+    return this.#series.add(values, new Times(labelsOf(this.labelNames, values), this.#buckets));
   }
 
   /** The values in the form of prom-client's histograms. */

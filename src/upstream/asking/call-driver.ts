@@ -104,13 +104,13 @@ export class CallDriver implements Waiting {
     this.#step(ABORTED);
   };
 
-  readonly #onTimer = (): void => {
+  #onTimer(): void {
     const now = this.#parts.clock.now();
     this.#timerAtMs = NEVER; // the timer may be early: then it waits for the same time again
     const { upstream, call } = overdue(this.#state, now) ?? {};
     if (call) upstream?.health.late(call);
     this.#step(TIMER, now);
-  };
+  }
 
   #step(event: AskingEvent, now = this.#parts.clock.now()): void {
     this.#leave();
@@ -130,7 +130,8 @@ export class CallDriver implements Waiting {
     if (untilMs === this.#timerAtMs) return;
     this.#cancelTimer();
     this.#timerAtMs = untilMs;
-    this.#cancelTimer = untilMs === NEVER ? nothing : clock.after(untilMs - now, this.#onTimer);
+    this.#cancelTimer =
+      untilMs === NEVER ? nothing : clock.after(untilMs - now, () => this.#onTimer());
   }
 
   #leave(): void {

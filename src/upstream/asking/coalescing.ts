@@ -48,18 +48,18 @@ class SharedCall implements CallEnds {
   }
 
   answered(json: Buffer): void {
-    for (const { resolve } of this.#finished()) resolve(json);
+    this.#end();
+    for (const waiter of this.#waiters) this.#finished(waiter).resolve(json);
   }
 
   failed(error: unknown): void {
-    for (const { reject } of this.#finished()) reject(error);
+    this.#end();
+    for (const waiter of this.#waiters) this.#finished(waiter).reject(error);
   }
 
-  /** The callers that still wait; each is given once. */
-  #finished(): readonly Waiter[] {
-    this.#end();
-    for (const { signal, leave } of this.#waiters) signal.removeEventListener("abort", leave);
-    return this.#waiters.splice(0);
+  #finished(waiter: Waiter): Waiter {
+    waiter.signal.removeEventListener("abort", waiter.leave);
+    return waiter;
   }
 
   /** An equal call after this is a new one. */

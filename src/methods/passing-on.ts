@@ -33,15 +33,17 @@ function paramsFrom(args: Args): string {
 /** As `paramsFrom`, with another value for one argument: all others stay as the caller wrote them where that is simple. */
 function paramsWith(
   { given, sent = given, at }: BlockCall,
-  value: unknown,
+  { value, json = JSON.stringify(value) }: Written,
   context: Pick<CallContext, "paramsJson">,
 ): string {
   const written = sent === given && isLast(at, given) && `"${given[at]}"]`;
   const { paramsJson } = context;
   if (written && typeof given[at] === "string" && paramsJson.endsWith(written))
-    return `${paramsJson.slice(0, -written.length)}${JSON.stringify(value)}]`;
+    return `${paramsJson.slice(0, -written.length)}${json}]`;
   return paramsFrom({ ...sent, [at]: value });
 }
+
+type Written = { readonly value: unknown; readonly json?: string };
 
 function isLast(name: string, args: Args): boolean {
   let last: string | undefined;
@@ -81,23 +83,20 @@ function askPinned(
   pinned: unknown,
   context: CallContext,
 ): Promise<Buffer> {
-  const { given, sent = given, at, takesHash = false, whenOmitted = "latest" } = call;
+  const { given, at, takesHash = false, whenOmitted = "latest" } = call;
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
-  const isUnchanged = sent === given && block === given[at];
-  const paramsJson = (): string =>
-    isUnchanged ? paramsOf(given, context) : paramsWith(call, block, context);
   const { chain } = context;
-  if (!chain) return context.ask(method, paramsJson());
+  if (!chain) return context.ask(method, paramsAt(call, block, context));
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   // The upstream whose chain is followed has the block; another one may lag.
   const asked = (): Promise<Buffer> =>
-    context.ask(method, paramsJson(), { crossCheck: BY_NULL, block: number });
+    context.ask(method, paramsAt(call, block, context), { crossCheck: BY_NULL, block: number });
   if (!takesHash || !position) return asked();
   // By its hash, so that the answer is of the followed chain, whatever branch a node is on.
-  const params = paramsWith(call, { blockHash: position.hash }, context);
+  const params = paramsWith(call, hashReference(position.hash), context);
   return context
     .ask(method, params, { crossCheck: BY_NULL, block: number, variant: byHash(method) })
     .catch((thrown: unknown) => {
@@ -110,6 +109,24 @@ function askPinned(
 /** As `askAt`, for methods about the argument `block`: null when there is no such block. */
 export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>
   nullWhenUnknown(askAt(method, { given, at: "block" }, context));
+
+/** With the block as it is, or another one. */
+const paramsAt = (call: BlockCall, block: unknown, context: CallContext): string =>
+  (call.sent ?? call.given) === call.given && block === call.given[call.at]
+    ? paramsOf(call.given, context)
+    : paramsWith(call, { value: block }, context);
+
+let lastReference: Required<Written> & { readonly hash: string } = {
+  ...{ hash: "", value: undefined, json: "" },
+};
+
+/** Members of a batch name the same block, one after the other. */
+function hashReference(hash: string): Required<Written> {
+  if (lastReference.hash === hash) return lastReference;
+  const value = { blockHash: hash };
+  lastReference = { hash, value, json: JSON.stringify(value) };
+  return lastReference;
+}
 
 type Variant = NonNullable<CallOptions["variant"]>;
 

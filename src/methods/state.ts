@@ -22,7 +22,7 @@ const block = blockReference.optional().describe("Left out: latest.");
  * @param told What the caller is told instead of an error of a node.
  * @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it.
  */
-export async function askState(
+export function askState(
   method: string,
   call: BlockCall,
   context: CallContext,
@@ -30,16 +30,19 @@ export async function askState(
 ): Promise<Buffer> {
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
-  let state: Buffer;
-  try {
-    state = await askAt(method, call, context);
-  } catch (thrown) {
-    throw saysUnknown(thrown) ? await withoutState(reference, context) : told(thrown);
-  }
-  // Besu says null when it does not know the state; no state is null.
-  if (isNull(state)) throw await withoutState(reference, context);
-  return state;
+  return askAt(method, call, context).then(
+    // Besu says null when it does not know the state; no state is null.
+    (state) => (isNull(state) ? notKept(reference, context) : state),
+    (thrown: unknown) => {
+      if (saysUnknown(thrown)) return notKept(reference, context);
+      throw told(thrown);
+    },
+  );
 }
+
+const notKept = async (reference: unknown, context: CallContext): Promise<never> => {
+  throw await withoutState(reference, context);
+};
 
 /**
  * The error where nodes say that they do not know a block whose state is asked for. Some say so of every block whose

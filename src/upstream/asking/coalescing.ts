@@ -19,14 +19,14 @@ type Waiter = {
 class SharedCall implements CallEnds {
   readonly ending = new Cancellation();
   readonly #waiters: Waiter[] = [];
-  readonly #question: string;
-  readonly #inFlight: Map<string, SharedCall>;
+  readonly #paramsJson: string;
+  readonly #inFlight: CallsByParams;
 
-  /** @param inFlight Calls in flight by their question: it is one of them until nobody waits for it any more. */
-  constructor(question: string, inFlight: Map<string, SharedCall>) {
-    this.#question = question;
+  /** @param inFlight It is one of them until nobody waits for it any more. */
+  constructor(paramsJson: string, inFlight: CallsByParams) {
+    this.#paramsJson = paramsJson;
     this.#inFlight = inFlight;
-    inFlight.set(question, this);
+    inFlight.set(paramsJson, this);
   }
 
   /** The shared answer. Rejects at this caller's timeout. */
@@ -64,13 +64,17 @@ class SharedCall implements CallEnds {
 
   /** An equal call after this is a new one. */
   #end(): void {
-    if (this.#inFlight.get(this.#question) === this) this.#inFlight.delete(this.#question);
+    if (this.#inFlight.get(this.#paramsJson) === this) this.#inFlight.delete(this.#paramsJson);
   }
 }
 
+/** Calls in flight that differ in their parameters alone. */
+type CallsByParams = Map<string, SharedCall>;
+
 /** Joins calls that ask the same at the same time into one. */
 export class Coalescing {
-  readonly #inFlight = new Map<string, SharedCall>();
+  /** By method, variant and rule of cross-checks, which are few. One text of all would be made for each call. */
+  readonly #inFlight = new Map<string, Map<string, Map<string, CallsByParams>>>();
   readonly #pool: Pick<Pool, "begin">;
 
   /** @param pool Makes the calls. */
@@ -81,23 +85,31 @@ export class Coalescing {
   /** As `Pool.call`, for calls that change nothing. Nobody may write to the bytes of the answer, which is shared. */
   call(method: string, paramsJson: string, signal: Signal, options?: CallOptions): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
-    const question = questionOf(method, paramsJson, options);
-    const known = this.#inFlight.get(question);
+    const inFlight = this.#callsOf(method, options);
+    const known = inFlight.get(paramsJson);
     if (known) {
       options?.ledger?.merged();
       return known.wait(signal);
     }
-    const shared = new SharedCall(question, this.#inFlight);
+    const shared = new SharedCall(paramsJson, inFlight);
     const answer = shared.wait(signal);
     this.#pool.begin(method, paramsJson, shared.ending, shared, options);
     return answer;
   }
+
+  #callsOf(method: string, options: CallOptions | undefined): CallsByParams {
+    const { variant, crossCheck } = options ?? {};
+    const byVariant = madeIn(this.#inFlight, method);
+    return madeIn(madeIn(byVariant, variant?.name ?? ""), crossCheck?.name ?? "");
+  }
 }
 
-/** Lengths make the text unambiguous, whatever a name contains. */
-function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
-  const { crossCheck: { name: crossCheck = "" } = {}, variant: { name: variant = "" } = {} } =
-    options;
-  const lengths = `${method.length},${variant.length},${crossCheck.length}`;
-  return `${lengths},${method}${variant}${crossCheck}${paramsJson}`;
+/** The map that has this name in another one; an empty one where there was none. */
+function madeIn<Name, Inner>(maps: Map<string, Map<Name, Inner>>, name: string): Map<Name, Inner> {
+  let inner = maps.get(name);
+  if (!inner) {
+    inner = new Map();
+    maps.set(name, inner);
+  }
+  return inner;
 }

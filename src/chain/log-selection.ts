@@ -2,7 +2,7 @@
 // again when they are sent, by the hash of their block, so it does not matter when the number means another block by
 // then.
 import { COMMA } from "../jsonrpc/ascii.ts";
-import { CHUNK_BYTES, type JsonSource, lendChunk } from "../jsonrpc/raw-json.ts";
+import { CHUNK_BYTES, giveBackLent, type JsonSource, lendChunk } from "../jsonrpc/raw-json.ts";
 import { eachLogSpan, type LogSpan, logsIn } from "./log-index.ts";
 import { itemsOf, type PartReader } from "./stored-block.ts";
 
@@ -58,7 +58,7 @@ export class LogSelection implements JsonSource {
   keepFew(): void {
     if (this.#kept || this.#length > WORTH_KEEPING) return;
     const kept = Buffer.allocUnsafe(this.#length);
-    this.#fill(kept, 0);
+    this.#fill(kept, { end: 0, bytes: 0 }, new LogReader(this.#store));
     this.#kept = this.#length > 0 ? [kept] : [];
   }
 
@@ -114,22 +114,50 @@ export class LogSelection implements JsonSource {
 
   /** The logs with commas between them, in chunks. @throws When a block has left the store. */
   *chunks(): Generator<Buffer> {
-    let next = 0;
-    while (next < this.count) {
-      const least = this.#spans.at(next, LENGTH) + 1;
-      const chunk = least > CHUNK_BYTES ? Buffer.allocUnsafe(least) : lendChunk();
-      const { end, bytes } = this.#fill(chunk, next);
-      yield chunk.subarray(0, bytes);
-      next = end;
+    let chunk: Buffer | undefined;
+    let filled: Filled = { end: 0, bytes: 0 };
+    try {
+      while (filled.end < this.count) {
+        const reader = new LogReader(this.#store); // the bytes it reads are valid for this turn only
+        chunk ??= this.#chunkFor(filled.end);
+        filled = this.#fill(chunk, filled, reader);
+        const full = chunk.subarray(0, filled.bytes);
+        chunk = undefined;
+        if (filled.end < this.count) {
+          // What is left of the last piece is copied before the turn ends: it would have to be read again.
+          chunk = this.#chunkFor(filled.end);
+          filled = this.#fill(chunk, { end: filled.end, bytes: 0 }, reader, true);
+        }
+        yield full;
+      }
+      const last = chunk?.subarray(0, filled.bytes);
+      chunk = undefined;
+      if (last) yield last;
+    } finally {
+      if (chunk) giveBackLent(chunk); // nobody was given it
     }
   }
 
-  /** Fills a chunk with logs from one index on, with the commas before them, as far as there is room. */
-  #fill(chunk: Buffer, first: number): { end: number; bytes: number } {
-    const reader = new LogReader(this.#store); // the bytes it reads are valid for this turn only
-    let filled = 0;
+  /** With room for the log, however long it is. */
+  #chunkFor(log: number): Buffer {
+    const least = this.#spans.at(log, LENGTH) + 1;
+    return least > CHUNK_BYTES ? Buffer.allocUnsafe(least) : lendChunk();
+  }
+
+  /**
+   * Fills a chunk with further logs, with the commas before them, as far as there is room.
+   * @param isLastPiece It ends behind the piece that the reader has.
+   */
+  #fill(
+    chunk: Buffer,
+    { end: first, bytes }: Filled,
+    reader: LogReader,
+    isLastPiece = false,
+  ): Filled {
+    let filled = bytes;
     let end = first;
     while (end < this.count) {
+      if (isLastPiece && !reader.has(this.#spans.at(end, BLOCK), this.#spans.at(end, PIECE))) break;
       const commas = end > 0 ? 1 : 0;
       if (filled + commas + this.#spans.at(end, LENGTH) > chunk.length) break;
       if (commas > 0) filled = chunk.writeUInt8(COMMA, filled);
@@ -206,6 +234,9 @@ export class LogSelection implements JsonSource {
     return hash;
   }
 }
+
+/** How far a chunk is filled: the index behind the last log in it, and the bytes in it. */
+type Filled = { readonly end: number; readonly bytes: number };
 
 /** The columns of a span. */
 const [BLOCK, PIECE, START, LENGTH] = [0, 1, 2, 3] as const;

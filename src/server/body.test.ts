@@ -1,8 +1,9 @@
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { MemoryBudget } from "../lib/memory-budget.ts";
-import { readBody } from "./body.ts";
+import { CALLER_GONE, paidBody, readBody } from "./body.ts";
 
 const MB = 2 ** 20;
 
@@ -54,5 +55,31 @@ describe("a request's body", () => {
     const outcomes = await sendHalfBodies(8, memory);
     expect(outcomes[0]).toContain("too many answers waiting");
     expect(memory.waiting).toBeLessThan(3 * MB);
+  });
+
+  it("has no caller any more who left while its key was asked for a reservation", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    closes.push(() => server.close());
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${MB}\r\n\r\n{`);
+    const [request] = (await once(server, "request")) as [IncomingMessage];
+    const meter = {
+      charge: async () => {
+        socket.destroy();
+        await new Promise((resolve) => request.on("close", resolve));
+        return undefined;
+      },
+    };
+    const body = paidBody(
+      { request, scope: { hold: () => undefined } },
+      { bytes: MB, network: "main", grant: { meter, usage: { recordUnits: () => undefined } } },
+      {
+        memory: new MemoryBudget({ bytes: MB }, { onRefused: () => undefined }),
+        unpacking: { unpack: () => Promise.reject(new Error("nothing is packed")) },
+        clock: { now: () => 0 },
+      },
+    );
+    expect(await body).toBe(CALLER_GONE);
   });
 });

@@ -136,6 +136,8 @@ function collect(
   { bytes: limit, holder }: BodyOptions,
   { memory }: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
+  // It left while its key was asked for a reservation, and does not say so again.
+  if (request.destroyed) return Promise.resolve(CALLER_GONE);
   return new Promise((resolve, reject) => {
     /** Most bodies arrive as one chunk. */
     let first: Buffer | undefined;

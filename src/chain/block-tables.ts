@@ -53,6 +53,7 @@ export class BlockTables {
    */
   #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
 
+  readonly #ofTurn: BlockOfTurn | undefined;
   readonly #unpacked = new UnpackedParts();
   readonly #lastPiece = new LastPiece();
 
@@ -60,6 +61,7 @@ export class BlockTables {
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
+    if (readOnly) this.#ofTurn = new BlockOfTurn();
     this.root = open<Buffer, Buffer>({
       ...{ path, noSubdir: false, readOnly, maxDbs: 10, ...binary },
       // Otherwise each failed write would leave a rejected promise that nobody can handle.
@@ -106,6 +108,7 @@ export class BlockTables {
   /** From here on reads see what another process has written, in this turn already. */
   refresh(): void {
     this.root.resetReadTxn();
+    this.#ofTurn?.forget();
   }
 
   /** A short text that is kept beside the blocks. */
@@ -152,10 +155,15 @@ export class BlockTables {
 
   /** The canonical block; undefined when it is not stored. */
   blockAt(number: number): StoredBlock | undefined {
+    const again = this.#ofTurn?.get(number);
+    if (again) return again;
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     if (!bytes) return undefined;
     const read = this.#blocks[number % READ_BLOCKS];
-    if (read && isBeginning(read.hash, bytes)) return read.block;
+    if (read && isBeginning(read.hash, bytes)) {
+      this.#ofTurn?.saw(read.block);
+      return read.block;
+    }
     const hash = Buffer.from(bytes.subarray(0, 32));
     const block = this.blockOf(`0x${hash.toString("hex")}`);
     if (block) this.#blocks[number % READ_BLOCKS] = { hash, block };
@@ -262,6 +270,31 @@ export class BlockTables {
     const { parts, canonical, transactions, terms, dropped, kept, traces } = this;
     const ofBlocks = [parts, canonical, transactions, terms, dropped, kept, traces];
     return [...ofBlocks, this.segments, this.segmentOrder];
+  }
+}
+
+/**
+ * The block that the members of a batch ask for again and again. Held for a turn only, where nobody writes: within it all
+ * reads see the same state of the store.
+ */
+class BlockOfTurn {
+  #lastNumber = -1;
+  #block: StoredBlock | undefined;
+  readonly forget = (): void => {
+    this.#block = undefined;
+    this.#lastNumber = -1;
+  };
+
+  get(number: number): StoredBlock | undefined {
+    return this.#block?.number === number ? this.#block : undefined;
+  }
+
+  saw(block: StoredBlock): void {
+    if (block.number === this.#lastNumber) {
+      if (!this.#block) queueMicrotask(this.forget);
+      this.#block = block;
+    }
+    this.#lastNumber = block.number;
   }
 }
 

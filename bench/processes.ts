@@ -1,6 +1,7 @@
-// Two servers beside one process that does everything, both asked for what is stored. The load needs the same
+// Two servers beside one process that does everything, and beside two such processes that share nothing but the machine:
+// cores may be halves of one, each slower while the other is busy. All are asked for what is stored. The load needs the same
 // cores: it comes from `wrk` (Debian: apt-get install wrk), which costs a tenth of what a server does, and the
-// CPU time of each request is told beside what was served. In about a minute.
+// CPU time of each request is told beside what was served. In about two minutes.
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -72,24 +73,33 @@ done = function(summary, latency, requests)
 end
 `;
 
-async function load(gateway: RunningGateway, question: object): Promise<Run> {
+/** Asks all of them at once, with the same number of connections together. */
+async function load(gateways: readonly RunningGateway[], question: object): Promise<Run> {
   const path = join(folder, "load.lua");
   writeFileSync(path, script(question));
-  const pids = await pidsOf(gateway);
+  const pids = (await Promise.all(gateways.map(pidsOf))).flat();
   const before = { gateway: cost(pids), machine: machineCpuSeconds() };
-  const args = ["-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "-s", path, gateway.endpoint("main")];
-  const { stdout } = await run("wrk", args);
+  const connections = `-c${CONNECTIONS / gateways.length}`;
+  const seen = await Promise.all(
+    gateways.map(async (gateway) => {
+      const args = ["-t1", connections, `-d${SECONDS}s`, "-s", path, gateway.endpoint("main")];
+      const { stdout } = await run("wrk", args);
+      const [, requests = 0, micros = 1, failures = 0] =
+        /SEEN (\d+) (\d+) (\d+)/.exec(stdout)?.map(Number) ?? [];
+      return { requests, seconds: micros / 1e6, failures };
+    }),
+  );
   const used = {
     gateway: cost(pids) - before.gateway,
     machine: machineCpuSeconds() - before.machine,
   };
-  const [, requests = 0, micros = 1, failures = 0] =
-    /SEEN (\d+) (\d+) (\d+)/.exec(stdout)?.map(Number) ?? [];
+  const requests = seen.reduce((sum, each) => sum + each.requests, 0);
+  const seconds = Math.max(...seen.map((each) => each.seconds));
   return {
-    perSecond: requests / (micros / 1e6),
+    perSecond: requests / seconds,
     cpuMicros: (used.gateway * 1e6) / requests,
-    loadShare: (used.machine - used.gateway) / (micros / 1e6),
-    failures,
+    loadShare: (used.machine - used.gateway) / seconds,
+    failures: seen.reduce((sum, each) => sum + each.failures, 0),
   };
 }
 
@@ -101,33 +111,35 @@ const best = (runs: readonly Run[]): Run => ({
   failures: runs.reduce((sum, { failures }) => sum + failures, 0),
 });
 
-const gateways = new Map([
-  [1, await start(1)],
-  [2, await start(2)],
+const [one, twin, several] = [await start(1), await start(1), await start(2)];
+const ONE = "one process";
+const APART = "two that share nothing";
+const TWO = "two servers and a writer";
+const asked = new Map([
+  [ONE, [one]],
+  [APART, [one, twin]],
+  [TWO, [several]],
 ]);
 for (const question of questions) {
   print(`\n${question.method}, ${CONNECTIONS} connections`);
-  const runs = new Map<number, Run[]>([
-    [1, []],
-    [2, []],
-  ]);
-  for (const gateway of gateways.values()) await load(gateway, question); // warm
+  const runs = new Map([...asked.keys()].map((name): [string, Run[]] => [name, []]));
+  for (const gateways of asked.values()) await load(gateways, question); // warm
   for (let round = 0; round < ROUNDS; round += 1)
-    for (const [processes, gateway] of gateways)
-      runs.get(processes)?.push(await load(gateway, question));
-  for (const [processes, all] of runs) {
+    for (const [name, gateways] of asked) runs.get(name)?.push(await load(gateways, question));
+  for (const [name, all] of runs) {
     const { perSecond, cpuMicros, loadShare, failures } = best(all);
-    const name = processes === 1 ? "one process" : `${processes} servers and a writer`;
     print(
-      `  ${name.padEnd(22)} ${Math.round(perSecond)} a second, ${cpuMicros.toFixed(1)} us of CPU each; ` +
+      `  ${name.padEnd(24)} ${Math.round(perSecond)} a second, ${cpuMicros.toFixed(1)} us of CPU each; ` +
         `all else took ${loadShare.toFixed(2)} cores; ${failures} failed`,
     );
   }
-  const [one, two] = [best(runs.get(1) ?? []), best(runs.get(2) ?? [])];
-  const byCpu = (2 * one.cpuMicros) / two.cpuMicros;
-  print(`  served ${(two.perSecond / one.perSecond).toFixed(2)} times as much;`);
-  print(`  two whole cores would serve ${byCpu.toFixed(2)} times what one does (by CPU time)`);
+  const of = (name: string): Run => best(runs.get(name) ?? []);
+  for (const name of [TWO, APART]) {
+    const byCpu = (2 * of(ONE).cpuMicros) / of(name).cpuMicros;
+    const served = of(name).perSecond / of(ONE).perSecond;
+    print(`  ${name}: ${served.toFixed(2)} times one process; ${byCpu.toFixed(2)} by CPU time`);
+  }
 }
-for (const gateway of gateways.values()) await gateway.stop();
+for (const gateway of [one, twin, several]) await gateway.stop();
 anvil.close();
 rmSync(folder, { recursive: true });

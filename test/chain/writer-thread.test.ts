@@ -36,7 +36,12 @@ const log = pino({ level: "info" }, { write: (line) => void told.push(JSON.parse
 /** Begins to follow, with another thread that takes blocks once the one that writes is busy for this share of the time. */
 async function begin(busyShare: number, windowBlocks = WINDOW): Promise<void> {
   thread = new WriterThread(
-    { program: join(import.meta.dirname, "../support/failing-thread.ts"), heapMib: 64, busyShare },
+    {
+      program: join(import.meta.dirname, "../support/failing-thread.ts"),
+      heapMib: 64,
+      busyShare,
+      spareCores: 0,
+    },
     {
       onEnd: (why) => void ended.push(why),
       silenceMs: () => HANGS_AFTER_MS,

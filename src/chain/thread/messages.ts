@@ -9,6 +9,8 @@ import type { StoreWriting } from "../writing.ts";
 export type ThreadStart = {
   /** A counter that the thread raises while it lives; it is read without asking the thread. */
   readonly beats: SharedArrayBuffer;
+  /** Whether callers and heads go before what the thread does. */
+  readonly isSpare: boolean;
 };
 
 export type OpenedStore = StoreSize & { readonly path: string };

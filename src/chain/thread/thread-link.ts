@@ -15,6 +15,8 @@ import type { Asked, FromThread, ThreadResult, ThreadStart, ToThread } from "./m
 export type ThreadLinkOptions = {
   /** As the log calls it. */
   readonly name: string;
+  /** Whether callers and heads go before what the thread does. */
+  readonly isSpare: boolean;
   /** Left out: the one beside this file. */
   readonly program?: string | undefined;
   /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
@@ -70,12 +72,15 @@ export class ThreadLink {
   readonly #asking = new Map<number, NodeAsking>();
   readonly #parts: ThreadLinkParts;
 
-  constructor({ name, program = PROGRAM, heapMib }: ThreadLinkOptions, parts: ThreadLinkParts) {
+  constructor(
+    { name, isSpare, program = PROGRAM, heapMib }: ThreadLinkOptions,
+    parts: ThreadLinkParts,
+  ) {
     this.#parts = parts;
     const { clock, log, replies, onEnd, onStuck, silenceMs } = parts;
     const beats = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const worker = new Worker(program, {
-      workerData: { beats } satisfies ThreadStart,
+      workerData: { beats, isSpare } satisfies ThreadStart,
       resourceLimits: {
         maxYoungGenerationSizeMb: YOUNG_MIB,
         ...(heapMib && { maxOldGenerationSizeMb: heapMib }),

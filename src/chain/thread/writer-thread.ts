@@ -1,7 +1,7 @@
 // The threads that take blocks and write the stores, seen from the thread that answers callers. One writes, and takes what
 // it can; it is begun with the first store, and begun again when it ends or hangs. Another takes blocks beside it while it
 // has more than it can do. Calls that a thread had not answered when it ended fail, and the follower makes them again.
-import { availableParallelism } from "node:os";
+import { cpus } from "node:os";
 import type { Logger } from "pino";
 import { NotWritable } from "../../disk/writable.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -12,6 +12,7 @@ import {
   type NodeAsking,
   type Sending,
   ThreadLink,
+  type ThreadLinkOptions,
   type ThreadLinkParts,
 } from "./thread-link.ts";
 
@@ -22,6 +23,8 @@ export type WriterThreadOptions = {
   readonly heapMib?: number;
   /** For which share of the time the thread that writes may be busy before another takes blocks, too. */
   readonly busyShare?: number;
+  /** How many cores must have been idle meanwhile. */
+  readonly spareCores?: number;
 };
 
 export type WriterThreadParts = {
@@ -44,8 +47,10 @@ export const CALLED_OFF = "CALLED_OFF";
 
 /** How often a look is taken at how busy the thread that writes is, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** Once it was busy for this share of the time another thread takes blocks, too, where there is a core for it. */
-const BUSY_SHARE = availableParallelism() > 1 ? 0.7 : 1;
+/** Once it was busy for this share of the time another thread takes blocks, too, ... */
+const BUSY_SHARE = 0.7;
+/** ... where so many cores were idle: on a machine that has enough to do it would only make callers wait. */
+const SPARE_CORES = 0.4;
 /** That one ends when it took no block for this time, in milliseconds. */
 const IDLE_MS = 10_000;
 /** It takes none while as many bytes of blocks wait to be stored. */
@@ -59,7 +64,9 @@ export class WriterThread {
   /** How many blocks it took, now and when a look was taken last at whether it has to do. */
   #taken = 0;
   #takenBefore = 0;
-  #lookAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Of all cores, when a look was taken last, in milliseconds. */
+  #idleMs = 0;
   /** Of blocks that the other thread took, and that are not stored. */
   #sentBytes = 0;
   /** Messages that wait for the start; undefined after it. */
@@ -122,7 +129,8 @@ export class WriterThread {
     call: Omit<TakeCall, "isSent">,
     asking: NodeAsking,
   ): { readonly id: number | undefined; readonly result: Promise<unknown> } {
-    const taker = this.#takerNow();
+    // Heads are asked for by their hash: these are taken by the thread that goes before others.
+    const taker = "number" in call.reference ? this.#takerNow() : undefined;
     if (taker) {
       const { id, reply } = this.#taking.begin();
       this.#taken += 1;
@@ -189,60 +197,76 @@ export class WriterThread {
     else this.#writer?.send(sending);
   }
 
-  #link(name: string, parts: Pick<ThreadLinkParts, "replies" | "onEnd">): ThreadLink {
+  #link(
+    kind: Pick<ThreadLinkOptions, "name" | "isSpare">,
+    parts: Pick<ThreadLinkParts, "replies" | "onEnd">,
+  ): ThreadLink {
     const { silenceMs, clock, log } = this.#parts;
     const { program, heapMib } = this.#options;
     const onStuck = (why: string): void => this.#giveUp(why);
-    return new ThreadLink({ name, program, heapMib }, { ...parts, onStuck, silenceMs, clock, log });
+    return new ThreadLink(
+      { ...kind, program, heapMib },
+      { ...parts, onStuck, silenceMs, clock, log },
+    );
   }
 
   #begin(): void {
     const { clock, log, onEnd } = this.#parts;
     const startedAt = clock.now();
-    this.#writer = this.#link("the thread that writes", {
-      replies: this.#replies,
-      onEnd: (why) => {
-        this.#writer = undefined;
-        if (this.#isClosed) return;
-        onEnd(why);
-        const restMs = this.#restarts.restMs(clock.now() - startedAt);
-        log.warn({ restMs }, "the thread that writes ended: starting it again");
-        clock.after(restMs, () => this.#beginAgain());
+    this.#writer = this.#link(
+      { name: "the thread that writes", isSpare: false },
+      {
+        replies: this.#replies,
+        onEnd: (why) => {
+          this.#writer = undefined;
+          if (this.#isClosed) return;
+          onEnd(why);
+          const restMs = this.#restarts.restMs(clock.now() - startedAt);
+          log.warn({ restMs }, "the thread that writes ended: starting it again");
+          clock.after(restMs, () => this.#beginAgain());
+        },
       },
-    });
+    );
     for (const number of this.#stores.keys()) this.#openIn(number);
   }
 
   /** The other thread, where it is to take the next block. One is begun while the thread that writes is busy. */
   #takerNow(): ThreadLink | undefined {
-    const { busyShare = BUSY_SHARE } = this.#options;
     const writer = this.#writer;
     if (!writer || this.#isClosed) return undefined;
-    if (!this.#taker && this.#lookAtUse(writer) > busyShare) this.#beginTaker();
+    if (!this.#taker && this.#lookForRoom(writer)) this.#beginTaker();
     const taker = this.#taker;
     const isFree = taker?.isUp && taker.underWay < writer.underWay;
     return isFree && this.#sentBytes < MOST_SENT_BYTES ? taker : undefined;
   }
 
-  /** For which share of the last second it was busy; 0 between two looks, and while it has nothing to do. */
-  #lookAtUse(writer: ThreadLink): number {
+  /** @returns Whether another thread is of use, by what the last second or more was like; false between two looks. */
+  #lookForRoom(writer: ThreadLink): boolean {
+    const { busyShare = BUSY_SHARE, spareCores = SPARE_CORES } = this.#options;
     const now = this.#parts.clock.now();
-    if (writer.underWay === 0 || now < this.#lookAt) return 0;
-    this.#lookAt = now + LOOK_EVERY_MS;
-    return writer.takeUse();
+    const ms = now - this.#lookedAt;
+    if (writer.underWay === 0 || ms < LOOK_EVERY_MS) return false;
+    const idleMs = cpus().reduce((sum, { times }) => sum + times.idle, 0);
+    const idleCores = (idleMs - this.#idleMs) / ms;
+    this.#lookedAt = now;
+    this.#idleMs = idleMs;
+    return writer.takeUse() > busyShare && idleCores >= spareCores;
   }
 
   #beginTaker(): void {
     const { log } = this.#parts;
     log.info("blocks are taken by two threads: the one that writes has too much to do");
-    const taker = this.#link("the thread that takes blocks", {
-      replies: this.#taking,
-      onEnd: () => {
-        if (this.#taker !== taker) return;
-        this.#taker = undefined;
-        if (!this.#isClosed) log.warn("the thread that takes blocks ended");
+    const taker = this.#link(
+      { name: "the thread that takes blocks", isSpare: true },
+      {
+        replies: this.#taking,
+        onEnd: () => {
+          if (this.#taker !== taker) return;
+          this.#taker = undefined;
+          if (!this.#isClosed) log.warn("the thread that takes blocks ended");
+        },
       },
-    });
+    );
     this.#taker = taker;
     this.#taken = 0;
     this.#takenBefore = -1; // it has just begun

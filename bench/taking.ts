@@ -1,0 +1,111 @@
+// How many mainnet-sized blocks a second are fetched, proven and stored by the thread that writes, and by it and another that
+// takes blocks; the node answers at once, from memory. In about a minute.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import type { AskedNode } from "../src/chain/dialect.ts";
+import { blockDialect } from "../src/chain/fetch-block.ts";
+import { ThreadStore } from "../src/chain/thread/thread-store.ts";
+import { WriterThread } from "../src/chain/thread/writer-thread.ts";
+import type { TakenBlock } from "../src/chain/writing.ts";
+import { systemClock } from "../src/lib/clock.ts";
+import type { Reply } from "../src/upstream/reply.ts";
+import { GeneratedChain } from "../test/support/generated-chain.ts";
+
+const BLOCKS = Number(process.env["BENCH_BLOCKS"] ?? 400);
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 4);
+/** As many as the backfill has under way, and writes together. */
+const AT_ONCE = 4;
+const WRITTEN_AT_ONCE = 4;
+/** Shares of the time that the thread that writes is busy: always too much, and never. */
+const THREADS = [
+  { threads: 1, busyShare: 1 },
+  { threads: 2, busyShare: 0 },
+];
+
+const chain = new GeneratedChain({
+  ...{ seed: 1, transactions: [200, 200], logs: [400, 400], addresses: 300, topics: 3000 },
+});
+const bodies = Array.from({ length: BLOCKS }, (_, number) => {
+  if (number > 0) chain.extend(1);
+  const { hash, blockJson, receiptsJson } = chain.head;
+  chain.forget();
+  return { hash, block: Buffer.from(blockJson), receipts: Buffer.from(receiptsJson) };
+});
+const byHash = new Map(bodies.map((body) => [body.hash, body]));
+
+/** What it gives is a copy in a piece of memory of its own, as what comes over a connection. */
+const node: AskedNode = {
+  name: "memory",
+  isMissing: () => false,
+  ask: async (method, paramsJson): Promise<Reply> => {
+    const [reference] = JSON.parse(paramsJson) as [string];
+    const body = byHash.get(reference) ?? bodies[Number(reference)];
+    if (!body) return { kind: "missing" } as Reply;
+    const json = method === "eth_getBlockReceipts" ? body.receipts : body.block;
+    return { kind: "result", json: Buffer.from(Uint8Array.from(json).buffer) };
+  },
+};
+
+async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: number }> {
+  const path = mkdtempSync(join(tmpdir(), "headgate-taking-"));
+  const log = pino({ level: "silent" });
+  const parts = { onEnd: () => undefined, silenceMs: () => 10_000, clock: systemClock, log };
+  const thread = new WriterThread({ busyShare, spareCores: 0 }, parts);
+  const store = new ThreadStore(
+    { path, windowBlocks: 1e9, bytes: 2 ** 40 },
+    { thread, dialect: blockDialect, run: (write) => write(), onBegunAgain: () => undefined },
+  );
+  thread.start();
+  await store.prepareFor(1);
+  const terms = {
+    limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 },
+    rules: { headers: "known", byzantium: undefined },
+    signal: new AbortController().signal,
+  } as const;
+  const take = async (number: number): Promise<TakenBlock> => {
+    const taken = await store.take({ number }, node, terms);
+    if (taken.kind !== "taken") throw new Error(JSON.stringify(taken));
+    return taken.block;
+  };
+  let next = BLOCKS - 1;
+  await store.startAt(await take(next));
+  const ahead: Promise<TakenBlock>[] = [];
+  const fillSome = async (count: number): Promise<void> => {
+    for (let left = count; left > 0; left -= WRITTEN_AT_ONCE) {
+      const blocks: TakenBlock[] = [];
+      while (blocks.length < Math.min(left, WRITTEN_AT_ONCE)) {
+        while (ahead.length < AT_ONCE && next > 0) {
+          next -= 1;
+          ahead.push(take(next));
+        }
+        const block = await ahead.shift();
+        if (block) blocks.push(block);
+      }
+      if (!(await store.below.add(blocks))) throw new Error("blocks are not linked");
+    }
+    await store.below.finish();
+  };
+  await fillSome(BLOCKS / 4); // warm
+  const measured = BLOCKS - BLOCKS / 4 - AT_ONCE * 2;
+  const before = process.cpuUsage();
+  const startedAt = performance.now();
+  await fillSome(measured);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  await Promise.all(ahead);
+  await store.close();
+  await thread.close();
+  rmSync(path, { recursive: true });
+  return { perSecond: measured / seconds, cpuMs: (user + system) / 1000 / measured };
+}
+
+for (let round = 0; round < ROUNDS; round += 1)
+  for (const { threads, busyShare } of THREADS) {
+    const { perSecond, cpuMs } = await fill(busyShare);
+    process.stdout.write(
+      `threads that take blocks: ${threads}; ${perSecond.toFixed(1)} blocks a second, ${cpuMs.toFixed(1)} ms of CPU each\n`,
+    );
+  }
+process.exit();

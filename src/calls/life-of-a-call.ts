@@ -206,7 +206,7 @@ function enveloped(
   const before = beforeResult(id);
   const idBytes = bytesOf(id);
   if (room && given instanceof BorrowedJson && idBytes === id.length) {
-    const put = room.put(before, given.bytes, "}");
+    const put = room.put(before, given, "}");
     if (put) return { pieces: [put], bytes: put.length };
   }
   const result = kept(given);

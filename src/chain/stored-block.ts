@@ -116,7 +116,7 @@ export class StoredBlock implements Position {
     if (index >= this.outline.transactions) return undefined;
     const firsts = this.#firstsOf(part);
     const piece = pieceWith(firsts, index);
-    return new BorrowedJson(itemOf(this.#part(part, piece), index - (firsts[piece] ?? 0)));
+    return itemOf(this.#part(part, piece), index - (firsts[piece] ?? 0));
   }
 
   #toSend(part: List): AnswerJson {
@@ -329,21 +329,20 @@ export function itemsOf(piece: Buffer): Buffer {
 const endOf = (piece: Buffer, index: number): number =>
   index < 0 ? 0 : piece.readUInt32LE(PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index);
 
-/** One item; bytes that are valid until the next reading. */
-function itemOf(piece: Buffer, index: number): Buffer {
+function itemOf(piece: Buffer, index: number): BorrowedJson {
   const head = itemsAt(piece.readUInt16LE(0));
   const start = index === 0 ? 0 : endOf(piece, index - 1) + 1;
   const end = endOf(piece, index);
   const entry = PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * index;
-  if (piece.readUInt16LE(entry + 4) === NO_BLOOM) return piece.subarray(head + start, head + end);
-  const bytes = end - start + BLOOM_DIGITS;
-  const into = bytes > room.length ? Buffer.allocUnsafe(bytes) : room;
-  putFrom(piece, { first: index, behind: index + 1 }, into, 0);
-  return into.subarray(0, bytes);
+  if (piece.readUInt16LE(entry + 4) === NO_BLOOM)
+    return new BorrowedJson(piece.subarray(head + start, head + end));
+  const length = end - start + BLOOM_DIGITS;
+  const only = { first: index, behind: index + 1 };
+  return new BorrowedJson({
+    length,
+    write: (into: Buffer, at: number) => void putFrom(piece, only, into, at),
+  });
 }
-
-/** One item with its bloom is put together here, unless it is larger: a node may write receipts of any length. */
-const room = Buffer.allocUnsafeSlow(65_536);
 
 /** Writes all items with their blooms, and the commas between them. @returns The offset behind them. */
 function putItems(piece: Buffer, into: Buffer, at: number): number {

@@ -38,22 +38,48 @@ export function lasting(bytes: Buffer): RawJson {
   return lastAscii;
 }
 
+/** JSON that is put together where it is wanted. */
+type Written = { readonly length: number; readonly write: (into: Buffer, at: number) => void };
+
 /** JSON as it lies in the store. It lasts until the store is read again: whoever is given it copies it first. */
 export class BorrowedJson {
-  readonly bytes: Buffer;
+  /** In bytes. */
+  readonly length: number;
+  readonly #json: Buffer | Written;
 
-  constructor(bytes: Buffer) {
-    this.bytes = bytes;
+  constructor(json: Buffer | Written) {
+    this.length = json.length;
+    this.#json = json;
+  }
+
+  /** Bytes that last until other JSON is read. */
+  read(): Buffer {
+    if (Buffer.isBuffer(this.#json)) return this.#json;
+    // A node may write receipts of any length: the place does not grow with them.
+    const whole = this.length > borrowed.length ? Buffer.allocUnsafe(this.length) : borrowed;
+    this.#json.write(whole, 0);
+    return whole.subarray(0, this.length);
+  }
+
+  /** @returns How many bytes were copied. */
+  copy(into: Buffer, at: number): number {
+    if (Buffer.isBuffer(this.#json)) return this.#json.copy(into, at);
+    this.#json.write(into, at);
+    return this.length;
   }
 
   toString(): string {
-    return this.bytes.toString();
+    return this.read().toString();
   }
 }
 
+/** In bytes. */
+const LARGEST_BORROWED = 65_536;
+const borrowed = Buffer.allocUnsafeSlow(LARGEST_BORROWED);
+
 /** What lasts of JSON that may be borrowed. */
 export const kept = <Json>(json: Json): Exclude<Json, BorrowedJson> | RawJson =>
-  json instanceof BorrowedJson ? lasting(json.bytes) : (json as Exclude<Json, BorrowedJson>);
+  json instanceof BorrowedJson ? lasting(json.read()) : (json as Exclude<Json, BorrowedJson>);
 
 /** What was read last is measured next: to look through a receipt again takes a microsecond, through a block five. */
 let lastAscii = "";
@@ -190,7 +216,7 @@ export class AnswerRoom {
    * @returns All three, as bytes that last until the room is given back; before them stands a comma, before the first a
    *   bracket. undefined where there is no room.
    */
-  put(before: string, json: Buffer, behind: string): Buffer | undefined {
+  put(before: string, json: Buffer | BorrowedJson, behind: string): Buffer | undefined {
     const length = 1 + before.length + json.length + behind.length;
     const chunk = this.#chunkFor(length);
     if (!chunk) return undefined;

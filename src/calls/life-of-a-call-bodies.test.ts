@@ -2,6 +2,7 @@
 import { type Logger, pino } from "pino";
 import { describe, expect, it } from "vitest";
 import type { CountedCall } from "../access/usage/key-usage.ts";
+import { BorrowedJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Method, Outcome } from "../methods/method.ts";
 import type { Caller } from "./caller.ts";
@@ -118,6 +119,23 @@ describe("a lone call", () => {
     expect(await send(callOf(1))).toMatchObject({ status: 403 });
     expect(counted).toMatchObject([{ outcome: "refused" }]);
     expect(scope.refused).toBe(1);
+  });
+
+  it("whose result cannot be put together fails, and says so", async () => {
+    const broken = new BorrowedJson({
+      length: 5,
+      write: () => {
+        throw new RangeError("Invalid string length");
+      },
+    });
+    for (const result of [broken, Promise.resolve(broken)]) {
+      const { send, counted, logged } = world({ answer: () => result as unknown as Outcome });
+      expect(await parsed(send([callOf(1), callOf(2)]))).toMatchObject(
+        [1, 2].map((id) => ({ id, error: { code: -32603 } })),
+      );
+      expect(counted).toMatchObject([{ outcome: "error" }, { outcome: "error" }]);
+      expect(logged).toHaveLength(2);
+    }
   });
 
   it("that comes too often is refused by its limits alone", async () => {

@@ -189,7 +189,13 @@ function succeeded(
   parts: LifeParts,
   room?: AnswerRoom,
 ): RpcResponse {
-  const { pieces, bytes } = enveloped(call, given, room);
+  let answered: Pick<RpcResponse, "pieces" | "bytes">;
+  try {
+    answered = enveloped(call, given, room);
+  } catch (error) {
+    return failed(call, error, parts); // it cannot be put together: a text may be too long for the runtime
+  }
+  const { pieces, bytes } = answered;
   call.end();
   recordUsage(call, { bytes }, parts);
   const provenance = call.provenance ?? MADE_HERE;

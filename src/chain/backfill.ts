@@ -25,7 +25,7 @@ const AT_ONCE = 4;
 /** How many blocks are written in one transaction, which takes a few milliseconds. */
 const WRITTEN_AT_ONCE = 4;
 /** How long the backfill rests after some blocks, as a share of what they took. */
-const REST = 1 / 8;
+const REST = 1 / 32;
 /** After how many blocks the tail moves. An entry of the log index costs the same for one block as for many. */
 const INDEXED_AT_ONCE = 128;
 /**

@@ -149,7 +149,7 @@ it.each([ONE_TAKES, TWO_TAKE])(
 );
 
 it("has a window filled by two threads, block by block as the node gave it, and by one when it is full", async () => {
-  const blocks = 600;
+  const blocks = 2_000;
   model.extend(blocks);
   await begin(TWO_TAKE, blocks);
   const again = "blocks are taken by one thread again";

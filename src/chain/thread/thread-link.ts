@@ -1,6 +1,5 @@
 // One thread of the program `thread-main.ts`, seen from the thread that answers callers: what it is asked and answers, its
 // questions to nodes, and whether it lives.
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -145,7 +144,8 @@ export class ThreadLink {
     if (this.isUp) return void (await this.#worker.terminate());
     this.#worker.ref();
     this.#worker.postMessage({ kind: "end" } satisfies ToThread);
-    await once(this.#worker, "exit");
+    // Not by `once` of node:events: a thread that fails ends too, and its error is in the log already.
+    await new Promise((resolve) => this.#worker.once("exit", resolve));
   }
 
   #takeBeats(): number {

@@ -88,7 +88,7 @@ export class CallDriver implements Waiting {
     try {
       this.resume();
     } catch (error) {
-      this.#end(); // as in `#ended`
+      this.#end(); // there is a mistake in the code that decides: the call must not wait for its deadline
       failed(error);
     }
   }

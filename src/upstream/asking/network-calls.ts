@@ -108,7 +108,7 @@ export class NetworkCalls {
     return this.#parts.pool.nodes.length > 1;
   }
 
-  /** As of the pool. */
+  /** Of each upstream it is known whether it can be asked. */
   isSettled(): boolean {
     return this.#parts.pool.isSettled();
   }

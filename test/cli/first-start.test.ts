@@ -178,12 +178,14 @@ describe("a start that cannot be", () => {
   });
 
   it("for its port has shown the key that it made", async () => {
+    const { port } = new URL(anvil.url);
     const environment = {
       HEADGATE_DATA: join(folder, "never began"),
-      HEADGATE_ADMIN__LISTEN__PORT: "0", // else the next one, where another test may listen
+      // Not by --port, which would take the next one for the admin API: another test may listen there.
+      HEADGATE_LISTEN__PORT: port,
+      HEADGATE_ADMIN__LISTEN__PORT: "0",
     };
-    const { port } = new URL(anvil.url);
-    const { said, ended } = headgate([anvil.url, "--port", port], environment);
+    const { said, ended } = headgate([anvil.url], environment);
     expect(await ended).toBe(1);
     expect(said.err).toMatch(new RegExp(`^port ${port} is in use: stop what listens there, .*\n$`));
     expect(keyIn(said.out)).toMatch(/^hg_/);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ownMsOf } from "../../test/support/own-time.ts";
 import { hasTooManyCriteria, sizeRefusal } from "./log-refusals.ts";
 
 const asked = { from: 0, to: 10_000_000 };
@@ -215,7 +216,7 @@ it("tells limits of addresses and topics apart", () => {
   expect(says("block range is too wide")).toBe(false);
 });
 
-it("is read quickly, whatever a node writes", () => {
+it("is read quickly, whatever a node writes", async () => {
   const words = [
     "range ",
     "1,",
@@ -225,8 +226,9 @@ it("is read quickly, whatever a node writes", () => {
     '"from":"0x1"',
     "too many blocks ",
   ];
-  const startedAt = performance.now();
-  for (const word of words)
-    sizeRefusal({ message: word.repeat(300_000), data: word.repeat(300_000) }, asked);
-  expect(performance.now() - startedAt).toBeLessThan(500);
+  const ownMs = await ownMsOf(() => {
+    for (const word of words)
+      sizeRefusal({ message: word.repeat(300_000), data: word.repeat(300_000) }, asked);
+  });
+  expect(ownMs).toBeLessThan(500);
 });

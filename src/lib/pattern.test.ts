@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ownMsOf } from "../../test/support/own-time.ts";
 import { BestMatch, matcherOf } from "./pattern.ts";
 
 describe("a pattern", () => {
@@ -31,13 +32,14 @@ describe("a pattern", () => {
     );
   });
 
-  it("of very many stars is decided at once", () => {
+  it("of very many stars is decided at once", async () => {
     const name = `${"a".repeat(100_000)}!`;
-    const startedAt = performance.now();
-    expect(matcherOf([`${"a*".repeat(13)}b`])(name)).toBe(false);
-    expect(matcherOf([`${"*a".repeat(1_000)}*`])(name)).toBe(true);
-    expect(matcherOf([`${"*a".repeat(1_000)}`])(name)).toBe(false);
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const ownMs = await ownMsOf(() => {
+      expect(matcherOf([`${"a*".repeat(13)}b`])(name)).toBe(false);
+      expect(matcherOf([`${"*a".repeat(1_000)}*`])(name)).toBe(true);
+      expect(matcherOf([`${"*a".repeat(1_000)}`])(name)).toBe(false);
+    });
+    expect(ownMs).toBeLessThan(1_000);
   });
 });
 

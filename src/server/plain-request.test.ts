@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ownMsOf } from "../../test/support/own-time.ts";
 import { readPlainHead } from "./plain-request.ts";
 
 const request = (...lines: readonly string[]): Buffer =>
@@ -83,10 +84,11 @@ describe("the head of a plain request", () => {
     expect(readPlainHead(request(...lines))).toBe("other");
   });
 
-  it("is read in one pass, whatever stands in it", () => {
+  it("is read in one pass, whatever stands in it", async () => {
     const blanks = request(...PLAIN, `X-A:${" \t".repeat(2_000)}\u0001`);
-    const begunAt = performance.now();
-    for (let reads = 0; reads < 100; reads += 1) expect(readPlainHead(blanks)).toBe("other");
-    expect(performance.now() - begunAt).toBeLessThan(1_000); // 7 s where each division was tried
+    const ownMs = await ownMsOf(() => {
+      for (let reads = 0; reads < 100; reads += 1) expect(readPlainHead(blanks)).toBe("other");
+    });
+    expect(ownMs).toBeLessThan(1_000); // 7 s where each division was tried
   });
 });

@@ -1,0 +1,81 @@
+// Time that the machine gave to what is measured: however busy it is with other things, and however slow, about the same.
+// Zero is taken off where the system does not tell.
+import { readdirSync, readFileSync } from "node:fs";
+import { until } from "./processes.ts";
+
+/** Milliseconds that this thread computed for during `act`; what it waited meanwhile does not count. */
+export async function ownMsOf(act: () => unknown): Promise<number> {
+  const before = process.threadCpuUsage();
+  await act();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+type Process = { readonly pid?: number | undefined };
+
+/**
+ * A stopwatch that stands while this thread, or one of the processes with all that they started, is ready to run and
+ * others run instead; while the machine itself is not served; and while anybody waits for a disk.
+ *
+ * @returns What reads it, in milliseconds from now on.
+ */
+export function stopwatch(...processes: readonly Process[]): () => number {
+  const threads = ["/proc/thread-self", ...threadsOf(processes)];
+  const runningMs = (): number => {
+    const waited = threads.reduce((sum, thread) => sum + waitedForCpuMs(thread), 0);
+    return performance.now() - waited - stolenMs() - waitedForDisksMs();
+  };
+  const from = runningMs();
+  return () => runningMs() - from;
+}
+
+/** Waits until it is so, for a second of such time at most. */
+export async function withinASecond(
+  what: string,
+  isSo: () => Promise<boolean>,
+  ...processes: readonly Process[]
+): Promise<void> {
+  const elapsedMs = stopwatch(...processes);
+  await until(`${what} within a second`, async () => {
+    const isInTime = elapsedMs() < 1_000;
+    if (await isSo()) return true;
+    if (!isInTime) throw new Error(`a second, and not yet so: ${what}`);
+    return false;
+  });
+}
+
+/** Of the processes, and of all that they started. */
+function threadsOf(processes: readonly Process[]): readonly string[] {
+  const all = processes.length === 0 ? [] : namesIn("/proc").filter((name) => /^\d+$/.test(name));
+  const parentOf = new Map(
+    all.map((pid) => [pid, textOf(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[1]]),
+  );
+  const isOne = (pid: string | undefined): boolean =>
+    pid !== undefined &&
+    (processes.some((each) => String(each.pid) === pid) || isOne(parentOf.get(pid)));
+  return all
+    .filter(isOne)
+    .flatMap((pid) => namesIn(`/proc/${pid}/task`).map((name) => `/proc/${pid}/task/${name}`));
+}
+
+/** Of a thread, so far. */
+const waitedForCpuMs = (thread: string): number =>
+  Number(textOf(`${thread}/schedstat`).split(" ")[1] ?? 0) / 1e6;
+
+/** What a hypervisor gave to others, in hundredths of a second. */
+const stolenMs = (): number => Number(textOf("/proc/stat").split(/\s+/)[8] ?? 0) * 10;
+
+const waitedForDisksMs = (): number =>
+  Number(/^some .*total=(\d+)/.exec(textOf("/proc/pressure/io"))?.[1] ?? 0) / 1_000;
+
+const namesIn = (path: string): readonly string[] => orNone(() => readdirSync(path)) ?? [];
+
+const textOf = (path: string): string => orNone(() => readFileSync(path, "utf8")) ?? "";
+
+function orNone<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

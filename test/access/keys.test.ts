@@ -14,11 +14,11 @@ import {
   runCommand,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
+import { withinASecond } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 /** A change is everywhere within this, from the end of the command. */
-const SECOND_MS = 1000;
 
 describe.skipIf(!isHere)("keys that are made at runtime", () => {
   let anvil: AnvilNode;
@@ -61,17 +61,15 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
     ask(gateway.endpoint("main", key), method);
 
   const works = (key: string): Promise<void> =>
-    until("the key works", async () => "result" in (await call(key)), SECOND_MS).then(() => {});
+    withinASecond("the key works", async () => "result" in (await call(key)), gateway.process);
 
   const isUnknown = async (key: string): Promise<void> => {
-    const seen = await until(
-      "the key is unknown",
-      async () => {
-        const { error } = await call(key);
-        return error;
-      },
-      SECOND_MS,
-    );
+    let seen: Envelope["error"];
+    const isRefused = async (): Promise<boolean> => {
+      seen = (await call(key)).error;
+      return seen !== undefined;
+    };
+    await withinASecond("the key is unknown", isRefused, gateway.process);
     expect(seen).toEqual({ code: -32000, message: "invalid API key" });
   };
 
@@ -81,11 +79,8 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
     await works(key);
     expect((await call(key, "eth_gasPrice")).error?.code).toBe(-32004);
     await keys("update", "narrow", "--methods", "none");
-    await until(
-      "it may do more",
-      async () => "result" in (await call(key, "eth_gasPrice")),
-      SECOND_MS,
-    );
+    const mayDoMore = async (): Promise<boolean> => "result" in (await call(key, "eth_gasPrice"));
+    await withinASecond("it may do more", mayDoMore, gateway.process);
   });
 
   it("are refused within a second when disabled, and for good when revoked", async () => {
@@ -117,9 +112,9 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
   });
 
   it("end when they expire", async () => {
-    const key = await made("create", "short", "--expires", "3s");
+    const key = await made("create", "short", "--expires", "8s");
     await works(key);
-    await until("it expires", async () => (await call(key)).error, 5000);
+    await until("it expires", async () => (await call(key)).error);
     expect(JSON.parse(await keys("show", "short", "--json"))).toMatchObject({ status: "expired" });
   });
 

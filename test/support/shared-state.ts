@@ -2,6 +2,7 @@
 import { state as stateSetting } from "../../src/config/state-settings.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { RedisState } from "../../src/state/redis-state.ts";
+import { stopwatch } from "./own-time.ts";
 
 export type SharedState = {
   readonly state: RedisState;
@@ -26,12 +27,11 @@ export async function openShared(url: string): Promise<SharedState> {
   return { state, log, told };
 }
 
-/** How a call ended, and after how long. */
+/** How a call ended, and after how much of the time that was given to this thread. */
 export async function timed<Value>(
   call: Promise<Value>,
 ): Promise<{ value?: Value; error?: Error; ms: number }> {
-  const from = performance.now();
-  const ms = (): number => performance.now() - from;
+  const ms = stopwatch();
   return call.then(
     (value) => ({ value, ms: ms() }),
     (error: Error) => ({ error, ms: ms() }),

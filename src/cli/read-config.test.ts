@@ -76,7 +76,9 @@ describe("where a configuration is looked for", () => {
   });
 
   it("is told where there is none", () => {
-    const { exitCode, message } = failureOf(() => configOf("check", undefined, {}));
+    // Not the folder of the tree, where a gateway may run.
+    const environment = { HEADGATE_DATA: join(folder, "empty") };
+    const { exitCode, message } = failureOf(() => configOf("check", undefined, environment));
     expect([exitCode, message]).toEqual([2, expect.stringContaining("check: --config is missing")]);
   });
 });

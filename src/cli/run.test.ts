@@ -3,8 +3,11 @@ import { describe, expect, it, vi } from "vitest";
 import { commandHere } from "../../test/support/command-here.ts";
 import { run } from "./run.ts";
 
+/** Where a gateway runs in the folder of the tree, it has left its configuration there. */
+const NOTHING_LEFT = { HEADGATE_DATA: "no-such-folder" };
+
 const refusalOf = async (...words: string[]) => {
-  const { code, stdout, stderr } = await commandHere(() => run(words, {}));
+  const { code, stdout, stderr } = await commandHere(() => run(words, NOTHING_LEFT));
   expect(stdout).toBe("");
   return { code, stderr };
 };

@@ -18,7 +18,6 @@ import { withinASecond } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
-/** A change is everywhere within this, from the end of the command. */
 
 describe.skipIf(!isHere)("keys that are made at runtime", () => {
   let anvil: AnvilNode;

@@ -41,7 +41,8 @@ const allAnswered = (sinceMs: number): Promise<unknown> =>
 beforeAll(async () => {
   nodes = new Nodes({ seed: 22, blockMs: 1_000 });
   const shapes = rows.map(({ faults, isFollowed }) => ({ nodes: faults.length + 1, isFollowed }));
-  world = await openWorld(shapes, { perSecond: PER_SECOND, seed: 3 }, { nodes });
+  const options = { perSecond: PER_SECOND, seed: 3, isBesideOthers: true };
+  world = await openWorld(shapes, options, { nodes });
   for (const { load } of world.networks) load.start();
   await allAnswered(0);
   await Promise.all(

@@ -1,6 +1,7 @@
 // Whether an answer is right. The judge knows the chain and the time, and no node.
 import { isDeepStrictEqual } from "node:util";
 import type { Envelope } from "../support/ask.ts";
+import type { ServedTime } from "../support/own-time.ts";
 import { nodeAnswer, STATE_METHODS, stateOf, transactionHash } from "./node-answers.ts";
 import type { Question } from "./questions.ts";
 import type { WorldChain } from "./world-chain.ts";
@@ -23,11 +24,19 @@ export class Judge {
   #highest = 0;
   readonly #isFollowed: boolean;
   readonly #chain: WorldChain;
+  readonly #time: Pick<ServedTime, "before">;
 
-  /** @param options.isFollowed Then all members of a batch speak of one head. */
-  constructor(options: { isFollowed: boolean }, parts: { chain: WorldChain }) {
+  /**
+   * @param options.isFollowed Then all members of a batch speak of one head.
+   * @param parts.time Where the machine has much else to do: how old a block is.
+   */
+  constructor(
+    options: { isFollowed: boolean },
+    parts: { chain: WorldChain; time?: Pick<ServedTime, "before"> | undefined },
+  ) {
     this.#isFollowed = options.isFollowed;
     this.#chain = parts.chain;
+    this.#time = parts.time ?? { before: (atMs, ms) => atMs - ms };
   }
 
   /** To be read when a request is sent: no answer to it may be lower. */
@@ -94,7 +103,7 @@ export class Judge {
 
   /** What may be called the newest block. */
   #heads({ sentAtMs, answeredAtMs }: Times): { oldest: number; newest: number } {
-    const oldest = this.#chain.headNumber(sentAtMs - LATEST_AGE_MS);
+    const oldest = this.#chain.headNumber(this.#time.before(sentAtMs, LATEST_AGE_MS));
     return { oldest, newest: this.#chain.headNumber(answeredAtMs) };
   }
 }

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "undici";
 import type { Envelope } from "../support/ask.ts";
+import type { ServedTime } from "../support/own-time.ts";
 import { Judge, type Verdict } from "./judge.ts";
 import { STATE_METHODS } from "./node-answers.ts";
 import { type Question, Questions } from "./questions.ts";
@@ -27,19 +28,23 @@ export class Load {
   readonly #unanswered = new Set<Promise<void>>();
   readonly #questions: Questions;
   readonly #judge: Judge;
+  readonly #time: ServedTime | undefined;
   readonly #pool: Pool;
   readonly #path: string;
   readonly perSecond: number;
 
   constructor(
     options: { url: string; perSecond: number; seed: number; isFollowed: boolean },
-    parts: { chain: WorldChain },
+    parts: { chain: WorldChain; time?: ServedTime | undefined },
   ) {
     const { origin, pathname } = new URL(options.url);
-    this.#pool = new Pool(origin, { connections: 4_000, headersTimeout: 60_000 });
+    // After a pause of the machine very many connect at once, and the system lets some of them try again much later.
+    const connect = { timeout: 60_000 };
+    this.#pool = new Pool(origin, { connections: 4_000, headersTimeout: 60_000, connect });
     this.#path = pathname;
     this.#questions = new Questions(options, parts);
     this.#judge = new Judge(options, parts);
+    this.#time = parts.time;
     this.perSecond = options.perSecond;
   }
 
@@ -83,6 +88,7 @@ export class Load {
         );
         this.#unanswered.add(asking);
       }
+      this.#time?.look();
       await pause(1);
     }
   }

@@ -36,6 +36,10 @@ export class Nodes {
     });
   }
 
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
   async open(): Promise<NodeHandle> {
     const { index, url } = (await this.#order({ kind: "open" })) as { index: number; url: string };
     return {

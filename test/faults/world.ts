@@ -1,6 +1,7 @@
 // A gateway over nodes that can be broken, with a load on each of its networks.
 
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { ServedTime } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { Load } from "./load.ts";
 import { CHAIN_ID, STATE_METHODS } from "./node-answers.ts";
@@ -34,10 +35,11 @@ export const CALL_TIMEOUT_MS = 4_000;
  * The chains are stored, the loads not started.
  *
  * @param options.keys Of the configuration, beside that of the load.
+ * @param options.isBesideOthers The machine runs other tests meanwhile: what these take of it makes no answer older.
  */
 export async function openWorld(
   shapes: readonly NetworkShape[],
-  options: { perSecond: number; seed: number; keys?: readonly object[] },
+  options: { perSecond: number; seed: number; keys?: readonly object[]; isBesideOthers?: boolean },
   parts: { nodes: Nodes },
 ): Promise<World> {
   const nodesOf = await Promise.all(
@@ -60,9 +62,14 @@ export async function openWorld(
     ),
   });
   const { chain } = parts.nodes;
+  const measured = [gateway.process, parts.nodes];
+  const time = options.isBesideOthers ? new ServedTime(...measured) : undefined;
   const networks = shapes.map(({ isFollowed }, index) => {
     const url = gateway.endpoint(networkName(index));
-    const load = new Load({ ...options, seed: options.seed + index, url, isFollowed }, { chain });
+    const load = new Load(
+      { ...options, seed: options.seed + index, url, isFollowed },
+      { chain, time },
+    );
     return { load, nodes: nodesOf[index] ?? [] };
   });
   const close = async (): Promise<void> => {

@@ -44,6 +44,37 @@ export async function withinASecond(
   });
 }
 
+/** So long it remembers, and so often it looks, in milliseconds. */
+const REMEMBERED = { forMs: 60_000, everyMs: 100 };
+
+/** Tells which moment was so long ago by a stopwatch. It has to look now and then. */
+export class ServedTime {
+  #looks: { readonly atMs: number; readonly elapsedMs: number }[] = [];
+  readonly #elapsedMs: () => number;
+
+  constructor(...processes: readonly Process[]) {
+    this.#elapsedMs = stopwatch(...processes);
+  }
+
+  look(atMs = Date.now()): void {
+    const last = this.#looks.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY;
+    if (atMs < last + REMEMBERED.everyMs) return;
+    this.#looks.push({ atMs, elapsedMs: this.#elapsedMs() });
+    if ((this.#looks[0]?.atMs ?? atMs) < atMs - REMEMBERED.forMs) this.#looks.shift();
+  }
+
+  /** The moment that is so long before another one, both in milliseconds since 1970. */
+  before(atMs: number, ms: number): number {
+    const then = this.#looks.findLast((look) => look.atMs <= atMs);
+    if (!then) return atMs - ms;
+    const [first] = this.#looks;
+    const since = this.#looks.findLast(
+      (look) => look.atMs <= then.atMs && look.elapsedMs <= then.elapsedMs - ms,
+    );
+    return Math.min(atMs - ms, (since ?? first ?? then).atMs);
+  }
+}
+
 /** Of the processes, and of all that they started. */
 function threadsOf(processes: readonly Process[]): readonly string[] {
   const all = processes.length === 0 ? [] : namesIn("/proc").filter((name) => /^\d+$/.test(name));

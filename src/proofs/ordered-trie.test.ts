@@ -22,7 +22,7 @@ describe("the root of an ordered trie", () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 });
 
 async function rootOfWholeTrie(items: readonly Uint8Array[]): Promise<string> {

@@ -28,7 +28,7 @@ beforeAll(async () => {
       },
     },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   node?.stop();

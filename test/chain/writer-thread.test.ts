@@ -180,4 +180,4 @@ it("ends in order while the other thread begins", async () => {
     await pause(time * 25);
     expect(told.filter(({ msg }) => / failed$| hangs/.test(msg))).toEqual([]);
   }
-}, 60_000);
+});

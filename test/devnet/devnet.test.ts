@@ -49,7 +49,7 @@ const hashOfBlock = (number: number): string =>
 
 const fiveLogs = { logs: [0, 1, 2, 3, 4].map((topics) => ({ topics: { length: topics } })) };
 
-describe("the development nodes", { timeout: 90_000 }, () => {
+describe("the development nodes", () => {
   const lines: { msg: string; node: string; code?: number | string; lastWords?: string }[] = [];
   let devnet: Devnet;
 
@@ -181,7 +181,7 @@ it("kill -9 of the process that started them leaves no node and no folder behind
   await until("their folder is gone", async () => !existsSync(folder));
 });
 
-it("two sets of development nodes run side by side", { timeout: 90_000 }, async () => {
+it("two sets of development nodes run side by side", async () => {
   const parts = { clock: systemClock, log: pino({ level: "silent" }), connect: fetchCaller };
   const sets = await Promise.all([startDevnet(parts), startDevnet(parts)]);
   const nodes = sets.flatMap((set) => set.nodes);

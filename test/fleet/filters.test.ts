@@ -85,7 +85,7 @@ describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {
       }
       await filters.expectAll();
     }
-  }, 120_000);
+  });
 
   it("tells all exactly once through the death of one gateway, and its restart", async () => {
     for (const side of [0, 1] as const) {
@@ -106,7 +106,7 @@ describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {
       await chain.emit();
       await filters.expectAll();
     }
-  }, 120_000);
+  });
 
   it("fails while Redis is away, and tells all exactly once when it is back", async () => {
     const filters = await open(1);
@@ -164,7 +164,7 @@ describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {
     expect(balanceOf(before, changes)).toEqual(
       new Map(end.logs.map((log) => [nameOf(log), 1] as const).toSorted()),
     );
-  }, 120_000);
+  });
 });
 
 const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;

@@ -10,7 +10,7 @@ const PAUSE_MS = { first: 20, longest: 100, growth: 1.2 };
 export async function until<Value>(
   what: string,
   look: () => Promise<Value | false | undefined>,
-  withinMs = 50_000,
+  withinMs = 100_000,
 ): Promise<Value> {
   const deadline = performance.now() + withinMs;
   let pauseMs = PAUSE_MS.first;

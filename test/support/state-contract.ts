@@ -146,7 +146,7 @@ export function describeStateContract(name: string, current: () => State): void 
       }
       expect((await state.list("key ")).map(({ key }) => key)).toEqual(keys);
       expect(await state.list("key 012")).toHaveLength(100);
-    }, 30_000);
+    });
   });
 
   describeOperations(name, current);

@@ -26,7 +26,7 @@ describe("traces of a final block", () => {
     });
     url = gateway.endpoint("eth");
     await until("the chain is followed", async () => (await source("eth_blockNumber")) === "store");
-  }, 60_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await node?.close();

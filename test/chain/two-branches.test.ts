@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { type FollowedChain, followChain, ModelNode } from "../support/followed-chain.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
+import { within } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 
 let close: () => Promise<void>;
@@ -29,6 +30,10 @@ async function openTwo(blockSeconds: number) {
 
 const headIs = ({ chain }: Pick<FollowedChain, "chain">, { head }: GeneratedChain): boolean =>
   chain.views.view()?.head.hash === head.hash;
+
+/** Long before a silent node is given up. */
+const goesOn = (isSo: () => Promise<boolean>, ms: number): Promise<void> =>
+  within({ what: "the chain goes on", ms }, isSo);
 
 it.each([
   ["as high", 1],
@@ -97,7 +102,7 @@ it.each([
     nodes[0].isSilent = true;
     nodes[1].failsNext = method;
     for (const model of [first, second]) model.extend(1);
-    await until("the chain goes on", async () => headIs(followed, second), 10_000);
+    await goesOn(async () => headIs(followed, second), 10_000);
     expect(nodes[1].failsNext).toBeUndefined();
   },
 );
@@ -110,12 +115,12 @@ it("goes on with one node when the other stopped below the head, and says nothin
   nodes[1].failsNext = "eth_getBlockByNumber"; // what it said of its head is forgotten
   await until("it failed", async () => nodes[1].failsNext === undefined);
   second.extend(1);
-  await until("the chain goes on", async () => headIs(followed, second), 10_000);
+  await goesOn(async () => headIs(followed, second), 10_000);
 });
 
 it("follows nodes that all take more than a second for an answer", async () => {
   const { first, second, nodes, ...followed } = await openTwo(1);
   for (const node of nodes) node.delayMs = 1_700;
   for (const model of [first, second]) model.extend(1);
-  await until("the chain goes on", async () => headIs(followed, second), 20_000);
+  await goesOn(async () => headIs(followed, second), 20_000);
 });

@@ -76,7 +76,7 @@ describe.each(atDepth([1], [1, 2]))("a gateway over %i processes that answer", (
     gateway.process.kill("SIGTERM");
     gateway.process.kill("SIGINT");
     expect(await ended).toEqual([0, null]);
-    await until("all are gone", async () => !all.some(isAlive), 5_000);
+    await until("all are gone", async () => !all.some(isAlive));
     for (const line of ["listening", "draining", "ended"]) await toldOnce(gateway, line);
     expect(gateway.log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });

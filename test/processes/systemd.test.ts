@@ -77,7 +77,7 @@ describe.skipIf(!hasSystemdNotify)("a gateway that systemd started", () => {
       for (const shell of shells) process.kill(shell, "SIGTERM"); // as KillMode=control-group does
       expect(await ended).toEqual([0, null]);
       expect(socket.told.filter((line) => line === "STOPPING=1")).toHaveLength(1);
-      await until("its shell is gone", async () => !shells.some(isAlive), 5_000);
+      await until("its shell is gone", async () => !shells.some(isAlive));
     },
   );
 });

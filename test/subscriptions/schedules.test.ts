@@ -135,7 +135,7 @@ async function live(world: World, client: Subscriber, isOver: () => boolean): Pr
     why = left.map(({ id, received, told }) => `${id} ${received}: ${told.whyNotAtEnd()}`).join();
     return left.length === 0;
   };
-  await until("all is told", hasAll, 10_000).catch((cause: unknown) => {
+  await until("all is told", hasAll).catch((cause: unknown) => {
     throw client.fault ?? new Error(why, { cause });
   });
   client.drop();

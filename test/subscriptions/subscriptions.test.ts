@@ -263,7 +263,7 @@ describe.skipIf(!isHere)("a subscription", () => {
     await mine(anvil, 20);
     const { hash } = await latest(anvil.url);
     const heads = (): Header[] => poor.resultsOf(id);
-    await until("all are pushed", async () => heads().at(-1)?.hash === hash, 20_000);
+    await until("all are pushed", async () => heads().at(-1)?.hash === hash);
     expect(heads()).toHaveLength(20);
     expectLinked(heads());
     await poor.close();

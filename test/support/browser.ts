@@ -48,6 +48,7 @@ export async function openPage(
     ignoreHTTPSErrors: takesAnyCertificate,
     ...(zone && { timezoneId: zone }),
   });
+  context.setDefaultTimeout(100_000); // a busy machine shows it later
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => void complaints.push(String(error)));

@@ -5,6 +5,7 @@ import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope, post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
@@ -245,13 +246,13 @@ describe.skipIf(!isHere)("the scope of a key", () => {
       const address = "198.51.100.7";
       for (let count = 0; count < 10; count += 1) await guess(address);
       const startedAt = performance.now();
+      const elapsedMs = stopwatch(gateway.process);
       for (let count = 0; count < 4; count += 1) {
         const { status, error } = await guess(address);
         expect([status, error]).toEqual([401, { code: -32000, message: "invalid API key" }]);
       }
-      const tookMs = performance.now() - startedAt;
-      expect(tookMs).toBeGreaterThan(1_400); // 100 + 200 + 400 + 800
-      expect(tookMs).toBeLessThan(15_000);
+      expect(performance.now() - startedAt).toBeGreaterThan(1_400); // 100 + 200 + 400 + 800
+      expect(elapsedMs()).toBeLessThan(15_000);
 
       const ended: string[] = [];
       const slow = guess(address).then(() => ended.push("guess"));

@@ -9,6 +9,7 @@ import {
   startExecutionChain,
 } from "../support/execution-chain.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import {
   again,
@@ -547,12 +548,12 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     });
 
     it("invents a receipt of a block that is not there: null, after a little while", async () => {
-      const { url } = await scene({ lie: invented("0x417"), isAlone: true });
+      const { gateway, url } = await scene({ lie: invented("0x417"), isAlone: true });
       await hasFollowed(url, 47);
-      const startedAt = performance.now();
+      const elapsedMs = stopwatch(gateway.process);
       const { result } = await ask(url, "eth_getTransactionReceipt", [OTHER_HASH]);
       expect(result).toBeNull();
-      expect(performance.now() - startedAt).toBeLessThan(5_000);
+      expect(elapsedMs()).toBeLessThan(5_000);
     });
 
     it("invents a receipt older than the window: it is passed on, and said to be unproven", async () => {

@@ -58,10 +58,12 @@ export function passed(ms: number): IsOver {
 export function exhausted(): IsOver {
   let before = -1;
   let sinceMs = 0;
+  let looks = 0;
   return (units) => {
-    if (units !== before) sinceMs = performance.now();
+    if (units !== before) [sinceMs, looks] = [performance.now(), 0];
     before = units;
-    return performance.now() - sinceMs > 2000;
+    looks += 1; // after each batch: in a pause of the machine nobody is served either
+    return performance.now() - sinceMs > 2000 && looks > 100;
   };
 }
 

@@ -21,8 +21,12 @@ type Process = { readonly pid?: number | undefined };
  */
 export function stopwatch(...processes: readonly Process[]): () => number {
   const threads = ["/proc/thread-self", ...threadsOf(processes)];
+  const waitedMs = new Map<string, number>();
   const runningMs = (): number => {
-    const waited = threads.reduce((sum, thread) => sum + waitedForCpuMs(thread), 0);
+    // A thread that has ended has waited all the same.
+    for (const thread of threads)
+      waitedMs.set(thread, Math.max(waitedMs.get(thread) ?? 0, waitedForCpuMs(thread)));
+    const waited = [...waitedMs.values()].reduce((sum, ms) => sum + ms, 0);
     return performance.now() - waited - stolenMs() - waitedForDisksMs();
   };
   const from = runningMs();
@@ -30,16 +34,23 @@ export function stopwatch(...processes: readonly Process[]): () => number {
 }
 
 /** Waits until it is so, for a second of such time at most. */
-export async function withinASecond(
+export const withinASecond = (
   what: string,
+  isSo: () => Promise<boolean>,
+  ...processes: readonly Process[]
+): Promise<void> => within({ what, ms: 1_000 }, isSo, ...processes);
+
+/** Waits until it is so, for so much of such time at most. */
+export async function within(
+  { what, ms }: { readonly what: string; readonly ms: number },
   isSo: () => Promise<boolean>,
   ...processes: readonly Process[]
 ): Promise<void> {
   const elapsedMs = stopwatch(...processes);
-  await until(`${what} within a second`, async () => {
-    const isInTime = elapsedMs() < 1_000;
+  await until(what, async () => {
+    const isInTime = elapsedMs() < ms;
     if (await isSo()) return true;
-    if (!isInTime) throw new Error(`a second, and not yet so: ${what}`);
+    if (!isInTime) throw new Error(`not so within ${ms} ms: ${what}`);
     return false;
   });
 }

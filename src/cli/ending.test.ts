@@ -88,11 +88,23 @@ describe("the end of a gateway", () => {
       expect(done).toEqual([DRAINING, "stop", "ended", "exit 0"]);
     });
 
-    it("is at once when the start takes long, or when it is told so again", async () => {
-      const { ending, done, clock, gateway } = running(false);
+    it("is at once when it is told so again", async () => {
+      const { ending, done, clock } = running(false);
       ending.opens();
       ending.signalled("SIGINT");
       await clock.advance(1_000);
+      expect(done).toEqual([]);
+      ending.signalled("SIGINT");
+      expect(done).toEqual(["ended at once", "exit 1"]);
+    });
+
+    it("is without them when the start takes long", async () => {
+      const { ending, done, clock, gateway } = running(false);
+      ending.opens();
+      ending.signalled("SIGINT");
+      await clock.advance(4_999);
+      expect(done).toEqual([]);
+      await clock.advance(1);
       expect(done).toEqual(["ended before it listened", "exit 0"]);
       ending.serves(gateway);
       ending.signalled("SIGINT");

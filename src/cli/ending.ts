@@ -30,8 +30,11 @@ export type EndingParts = {
 const SAME_WITHIN_MS = 1_000;
 /** The time to close everything after the running calls have ended. */
 const GRACE_MS = 4_500;
-/** For a start that is under way: what it has opened can be closed in order once it has ended. */
-const STARTING_MS = 1_000;
+/**
+ * For a start that is under way: what it has opened can be closed in order once it has ended. Several processes take
+ * about a second to begin where nothing else runs. Whoever is in a hurry signals again.
+ */
+const STARTING_MS = 5_000;
 
 export class ProcessEnding {
   #begun: { readonly at: number; readonly why: string } | undefined;

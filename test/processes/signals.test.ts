@@ -132,7 +132,7 @@ describe.each([1, 2])(
         expect(await ended).toEqual([0, null]);
         return told;
       };
-      // A start that takes longer than a second is not waited for.
+      // A start that takes five seconds more is not waited for.
       let told = await interrupted();
       for (let more = 4; more > 0 && told.includes("ended before it listened"); more -= 1)
         told = await interrupted();

@@ -7,7 +7,7 @@ import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Next } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { Change } from "../access/audit-trail.ts";
-import type { KeyBook } from "../access/keys/key-book.ts";
+import { type KeyBook, OVERLAP_MS } from "../access/keys/key-book.ts";
 import {
   readUsage,
   readUsageHours,
@@ -191,8 +191,6 @@ const retryAfterOf = ({ retryAfter }: RpcError) =>
   retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } };
 
 type KeyParts = Pick<AdminServerParts, "keys" | "log" | "audit">;
-
-const OVERLAP_MS = 24 * 3_600_000;
 
 function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
   const { keys } = parts;

@@ -11,9 +11,12 @@ type Contradiction = { path: (string | number)[]; message: string };
 export function contradictionsIn(config: unknown): readonly Contradiction[] {
   const { keys, networks, admin } = readable.parse(config);
   const all = Object.entries(networks);
-  const named = all.flatMap(([, { methods }]) =>
-    methods.allow.filter((name) => name !== undefined),
-  );
+  const around = {
+    networks: Object.keys(networks),
+    openMethods: all.flatMap(([, { methods }]) =>
+      methods.allow.filter((name) => name !== undefined),
+    ),
+  };
   const hosts = all.flatMap(([name, network]) =>
     network.hosts.map((host, at) => ({
       path: ["networks", name, "hosts", at],
@@ -40,8 +43,7 @@ export function contradictionsIn(config: unknown): readonly Contradiction[] {
     ]),
     ...repeats(keys.map((key, at) => ({ path: ["keys", at, "name"], value: key.name }))),
     ...repeats(keys.map((key, at) => secretOf(key, at))),
-    ...keys.flatMap((key, at) => unknownNetworks(key.networks, at, Object.keys(networks))),
-    ...keys.flatMap((key, at) => uselessMethods(key.methods, at, named)),
+    ...keys.flatMap((key, at) => namedInVain(key, at, around)),
     ...repeats(hosts),
     ...upstreams.flatMap(repeats),
   ];
@@ -49,7 +51,8 @@ export function contradictionsIn(config: unknown): readonly Contradiction[] {
 
 const text = z.string().optional().catch(undefined);
 const texts = z.array(text).catch([]);
-const readableKey = z
+/** A key, or what is meant to be one: what cannot be read of it is left out. */
+export const readableKey = z
   .object({ name: text, key: text, hash: text, networks: texts, methods: texts })
   .catch({ networks: [], methods: [] });
 const readableNetwork = z
@@ -112,22 +115,27 @@ function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
     : { path: ["keys", at, "key"], value: hashOf(entry.key) };
 }
 
-/** @param named The methods that the networks open, by pattern or name. */
-const uselessMethods = (
-  entries: readonly (string | undefined)[],
-  at: number,
-  named: readonly string[],
-): Contradiction[] =>
-  wrongIn(entries, ["keys", at, "methods"], (entry) => whyItOpensNothing(entry, named));
+/** What a key is checked against. */
+export type AroundKey = {
+  /** The names of all networks. */
+  readonly networks: readonly string[];
+  /** The methods that the networks open, as patterns and full names. */
+  readonly openMethods: readonly string[];
+};
 
-const unknownNetworks = (
-  names: readonly (string | undefined)[],
+/** The networks of a key that do not exist, and its methods that nothing is opened by. @param at Its place among the keys. */
+export function namedInVain(
+  { networks, methods }: Pick<z.output<typeof readableKey>, "networks" | "methods">,
   at: number,
-  known: readonly string[],
-): Contradiction[] =>
-  wrongIn(names, ["keys", at, "networks"], (name) =>
-    known.includes(name) ? undefined : `no network has this name${didYouMean(name, known)}`,
-  );
+  { networks: known, openMethods }: AroundKey,
+): Contradiction[] {
+  return [
+    ...wrongIn(networks, ["keys", at, "networks"], (name) =>
+      known.includes(name) ? undefined : `no network has this name${didYouMean(name, known)}`,
+    ),
+    ...wrongIn(methods, ["keys", at, "methods"], (entry) => whyItOpensNothing(entry, openMethods)),
+  ];
+}
 
 const wrongIn = (
   entries: readonly (string | undefined)[],

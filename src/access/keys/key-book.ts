@@ -2,6 +2,7 @@
 // within a second.
 
 import { hash, randomBytes } from "node:crypto";
+import { type AroundKey, namedInVain, readableKey } from "../../config/contradictions.ts";
 import {
   asWritten,
   type ConfiguredKey,
@@ -12,10 +13,8 @@ import {
 } from "../../config/key-settings.ts";
 import { mistakeLine, mistakesOf, plainWords } from "../../config/mistakes.ts";
 import type { Config } from "../../config/schema.ts";
-import { didYouMean } from "../../config/setting-names.ts";
 import { isMapping } from "../../config/units.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { whyItOpensNothing } from "../../namespaces/known-methods.ts";
 import type { State, UpdateOptions } from "../../state/state.ts";
 import { type KeyHasher, type NewKey, newKey, openKeyHasher } from "./key-hash.ts";
 import {
@@ -38,13 +37,7 @@ export type KeyChanged = { readonly kind: "changed"; readonly key: KeyView };
 /** `text` is the key itself. It is stored nowhere, and never told again. */
 export type KeyMade = { readonly kind: "made"; readonly key: KeyView; readonly text: string };
 
-export type Configured = {
-  readonly keys: readonly ConfiguredKey[];
-  /** The names of all networks. */
-  readonly networks: readonly string[];
-  /** The methods that the networks open, as patterns and full names. */
-  readonly openMethods: readonly string[];
-};
+export type Configured = AroundKey & { readonly keys: readonly ConfiguredKey[] };
 
 export const configuredIn = ({
   keys,
@@ -61,6 +54,7 @@ export const configuredIn = ({
 /** What ends a key's use holds even while the state cannot be written. */
 type Urgency = Pick<UpdateOptions, "isUrgent">;
 
+/** How long the text before a rotation works, where nobody says otherwise. */
 export const OVERLAP_MS = 24 * 3_600_000;
 
 export class KeyBook {
@@ -246,10 +240,7 @@ type ReadRequest =
   /** One line for each mistake, with its path. */
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
 
-type Around = {
-  readonly networks: readonly string[];
-  /** The methods that the networks open, as patterns and full names. */
-  readonly openMethods: readonly string[];
+type Around = AroundKey & {
   readonly wallTimeMs: number;
   /** The key as it was. */
   readonly before: KeySettings | undefined;
@@ -262,11 +253,15 @@ function readKeyRequest(request: unknown, around: Around): ReadRequest {
     ...issue,
     path: ["keys", 0, ...issue.path],
   }));
-  const mistakes = mistakesOf(issues, { keys: [request] }, () => true)
+  const found = mistakesOf(issues, { keys: [request] }, () => true);
+  const { networks, methods } = readableKey.parse(request);
+  // A pattern that the key had before stays, useless or not.
+  const had = new Set(around.before?.methods);
+  const added = methods.map((entry) => (entry === undefined || had.has(entry) ? undefined : entry));
+  const mistakes = [...found, ...namedInVain({ networks, methods: added }, 0, around)]
     .map(({ path, message }) => mistakeLine({ path: path.slice(2), message }))
     .map((line) => line.replace(/^the file: /, "the key: "))
     .map((line) => line.replace(/^(key|hash): .*/, "$1: the gateway makes it"));
-  mistakes.push(...unknownNetworks(request, around.networks), ...uselessMethods(request, around));
   const expiresAtMs = parsed.data?.expiresAtMs ?? Number.POSITIVE_INFINITY;
   if (expiresAtMs <= around.wallTimeMs && expiresAtMs !== around.before?.expiresAtMs)
     mistakes.push("expires: is in the past");
@@ -291,25 +286,4 @@ function mergePatch(target: unknown, patch: unknown): unknown {
     else merged.set(name, mergePatch(merged.get(name), value));
   }
   return Object.fromEntries(merged);
-}
-
-/** A line for each new method pattern that opens nothing. A pattern that the key had before stays, useless or not. */
-function uselessMethods(request: unknown, { openMethods, before }: Around): string[] {
-  const asked = isMapping(request) ? request["methods"] : undefined;
-  if (!Array.isArray(asked)) return [];
-  return asked.flatMap((entry: unknown, at) => {
-    if (typeof entry !== "string" || before?.methods?.includes(entry)) return [];
-    const why = whyItOpensNothing(entry, openMethods);
-    return why === undefined ? [] : [`methods[${at}]: ${why}`];
-  });
-}
-
-function unknownNetworks(request: unknown, known: readonly string[]): string[] {
-  const asked = isMapping(request) ? request["networks"] : undefined;
-  if (!Array.isArray(asked)) return [];
-  return asked.flatMap((name: unknown, at) =>
-    typeof name !== "string" || known.includes(name)
-      ? []
-      : [`networks[${at}]: no network has this name${didYouMean(name, known)}`],
-  );
 }

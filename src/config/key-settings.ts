@@ -10,6 +10,7 @@ import {
   type DeepReadonly,
   METHOD_OR_PATTERN,
   oneOf,
+  onlyOneOf,
   textOf,
   trueOrFalse,
   wholeNumber,
@@ -157,10 +158,7 @@ const configured = terms.extend({
 
 /** A key of the configuration file, with its text or its hash. */
 export const apiKey = configured
-  .superRefine(({ key, hash }, context) => {
-    if ((key === undefined) === (hash === undefined))
-      context.addIssue({ code: "custom", message: "give one of key and hash, and only one" });
-  }, besideOtherMistakes)
+  .refine(...onlyOneOf("key", "hash"))
   .superRefine(checkProfile, besideOtherMistakes)
   .transform(({ key, hash, ...entry }) => ({
     ...settingsOf(entry),

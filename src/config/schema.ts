@@ -21,6 +21,7 @@ import {
   amount,
   besideOtherMistakes,
   type DeepReadonly,
+  filePath,
   METHOD_OR_PATTERN,
   mappingOf,
   textOf,
@@ -87,11 +88,7 @@ export const configSchema = z
   .strictObject({
     listen: publicListen.prefault({}).describe("Where callers are answered."),
     admin: admin.prefault({}).describe("The operator's side, on its own port."),
-    data: z
-      .string({ error: "expected a path" })
-      .min(1, { error: "expected a path" })
-      .prefault("./data")
-      .describe("The folder of the block store."),
+    data: filePath.prefault("./data").describe("The folder of the block store."),
     state: state
       .optional()
       .describe(

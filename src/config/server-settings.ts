@@ -3,11 +3,12 @@ import { z } from "zod";
 import { hashOf, ownerName, sha256 } from "./key-settings.ts";
 import {
   addressOrRange,
-  besideOtherMistakes,
   byteSize,
   duration,
+  filePath,
   inMs,
   oneOf,
+  onlyOneOf,
   textOf,
   trueOrFalse,
   wholeNumber,
@@ -28,12 +29,10 @@ export const urlOf = (
   port: number,
 ): string => `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-const path = z.string({ error: "expected a path" }).min(1, { error: "expected a path" });
-
 /** PEM files, which are read again when they change. */
 const certificateFiles = {
-  certificate: path.describe("The file of the certificate, with its chain, in PEM."),
-  key: path.describe("The file of its private key, in PEM."),
+  certificate: filePath.describe("The file of the certificate, with its chain, in PEM."),
+  key: filePath.describe("The file of its private key, in PEM."),
 };
 
 /** The proxies whose headers on the caller's address are trusted. */
@@ -86,10 +85,7 @@ const operatorToken = z
       .optional()
       .describe("`sha256:` and the SHA-256 of the token in hex. Give this or token."),
   })
-  .superRefine(({ token, hash }, context) => {
-    if ((token === undefined) === (hash === undefined))
-      context.addIssue({ code: "custom", message: "give one of token and hash, and only one" });
-  }, besideOtherMistakes)
+  .refine(...onlyOneOf("token", "hash"))
   .transform(({ name, role, token, hash }) => ({ name, role, hash: hash ?? hashOf(token ?? "") }));
 
 /** The port for operators. Unless it listens on this machine only, a token is needed (contradictions.ts). */
@@ -99,7 +95,7 @@ export const admin = z.strictObject({
       tls: z
         .strictObject({
           ...certificateFiles,
-          clients: path
+          clients: filePath
             .optional()
             .describe(
               "The file of an authority, in PEM: only who has a certificate that it signed is answered, with a token as without.",

@@ -46,7 +46,8 @@ function readStateUrl(text: string): SharedStateSettings | string {
   );
   const database = databaseOf(kind === "sentinel" ? (db ?? "") : path || (db ?? ""));
   const settings = { isEncrypted: encrypted !== "", ...readLogin(login) };
-  if (!isComplete(hosts)) return "want host:port after ://, and commas between several";
+  if (!hosts.every((host) => host !== undefined))
+    return "want host:port after ://, and commas between several";
   if (kind === "single" && hosts.length > 1)
     return "several hosts: want redis-sentinel:// or redis-cluster://";
   if (kind === "sentinel" && path === "") return "want the name of the master after the hosts";
@@ -66,9 +67,6 @@ const defaultPort = { single: 6379, sentinel: 26_379, cluster: 6379 };
 
 const kindOf = (text: string): SharedStateSettings["kind"] =>
   text === "" ? "single" : text.toLowerCase() === "-sentinel" ? "sentinel" : "cluster";
-
-const isComplete = (hosts: readonly (Host | undefined)[]): hosts is readonly Host[] =>
-  hosts.every((host) => host !== undefined);
 
 function readHost(text: string, defaultPortOfKind: number): Host | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::(\d{1,5}))?$/i.exec(text);

@@ -6,6 +6,9 @@ import { z } from "zod";
 export const textOf = (pattern: RegExp, expected: string) =>
   z.string({ error: `expected ${expected}` }).regex(pattern, { error: `expected ${expected}` });
 
+/** Of a file or folder. */
+export const filePath = z.string({ error: "expected a path" }).min(1, { error: "expected a path" });
+
 /** One of some words. */
 export const oneOf = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   z.enum(words, { error: `expected ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
@@ -102,6 +105,14 @@ export const isMapping = (value: unknown): value is Record<string, unknown> =>
 export const besideOtherMistakes = {
   when: ({ value }: { value: unknown }): boolean => isMapping(value),
 };
+
+/** The rule that one of two settings is given, and not both: the parameters of `refine`. */
+export const onlyOneOf = <Name extends string>(one: Name, other: Name) =>
+  [
+    (settings: Readonly<Partial<Record<Name, unknown>>>): boolean =>
+      (settings[one] === undefined) !== (settings[other] === undefined),
+    { error: `give one of ${one} and ${other}, and only one`, ...besideOtherMistakes },
+  ] as const;
 
 /** A mapping whose names have the form; `error` describes a name that does not. */
 export const mappingOf = <Value extends z.ZodType>(form: RegExp, value: Value, error: string) =>

@@ -1,5 +1,11 @@
 // `headgate methods`: all methods, or what one key may call on each network, and why it may not call the rest.
-import { RECORDS, readRecord } from "../access/keys/key-record.ts";
+import {
+  type KeyView,
+  readRecord,
+  recordKey,
+  viewOfConfigured,
+  viewOfRecord,
+} from "../access/keys/key-record.ts";
 import { Costs } from "../access/limits/meter.ts";
 import { Scope, type ScopeSettings } from "../access/scope/scope.ts";
 import type { Config } from "../config/schema.ts";
@@ -31,7 +37,8 @@ export async function printMethodsOfKey(config: Config, asked: Asked, print: Pri
     throw new CommandFailure(`--network: there is no network ${asked.network}`, { exitCode: 2 });
   const key = await findKey(config, asked.key);
   if (!key) throw new CommandFailure(`--key: there is no key ${asked.key}`, { exitCode: 2 });
-  if (key.whyUnusable) print(`The key ${asked.key} is ${key.whyUnusable}: it may call nothing.\n`);
+  if (key.status !== "active")
+    print(`The key ${asked.key} is ${key.status}: it may call nothing.\n`);
   const costs = new Costs(config.costs);
   for (const name of names) {
     print(`${name}:`);
@@ -39,29 +46,22 @@ export async function printMethodsOfKey(config: Config, asked: Asked, print: Pri
   }
 }
 
-type FoundKey = {
-  readonly settings: ScopeSettings & { readonly expiresAtMs?: number | undefined };
-  readonly whyUnusable: "expired" | "disabled" | "revoked" | undefined;
-};
+type FoundKey = Pick<KeyView, "status"> & { readonly settings: ScopeSettings };
 
 async function findKey(config: Config, name: string): Promise<FoundKey | undefined> {
+  const nowMs = systemClock.wallTime();
   const configured = config.keys.find((key) => key.name === name);
-  if (configured) return { settings: configured, whyUnusable: expired(configured) };
+  if (configured)
+    return { settings: configured, status: viewOfConfigured(configured, nowMs).status };
   const state = await keptStateOf(config);
   if (!state) return undefined;
   try {
-    const record = readRecord((await state.get(RECORDS + name)) ?? "");
-    if (!record) return undefined;
-    const { settings, revokedAtMs, isDisabled } = record;
-    const why = revokedAtMs !== undefined ? "revoked" : isDisabled ? "disabled" : expired(settings);
-    return { settings, whyUnusable: why };
+    const record = readRecord((await state.get(recordKey(name))) ?? "");
+    return record && { settings: record.settings, status: viewOfRecord(record, nowMs).status };
   } finally {
     await state.close();
   }
 }
-
-const expired = ({ expiresAtMs }: FoundKey["settings"]): "expired" | undefined =>
-  expiresAtMs !== undefined && systemClock.wallTime() >= expiresAtMs ? "expired" : undefined;
 
 function tableOf(
   network: string,

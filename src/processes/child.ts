@@ -211,7 +211,7 @@ type WorkerParts = {
 const startWorker = (start: Start, parts: WorkerParts): Promise<Worker> =>
   start.role.kind === "writer" ? startWriter(start, parts) : startServer(start, start.role, parts);
 
-/** The parts of this process, and its networks, which are not started yet. */
+/** The parts of this process, and its networks, which are not started yet; and what any child is by them. */
 async function openNetworks(
   { config, processes, held }: Start,
   role: NetworkRole,
@@ -220,36 +220,38 @@ async function openNetworks(
   const opened = await openProcessParts(config, { processes }, parts);
   opened.common.state.show(held);
   await opened.drains.start();
-  const shared = { ...opened.common, drains: opened.drains, isShared: true };
-  return { ...opened, networks: new Networks(config, { ...shared, role }) };
+  const { common, drains, incidents, watch, reconfigure } = opened;
+  const networks = new Networks(config, { ...common, drains, isShared: true, role });
+  const { state, metrics } = common;
+  const worker = { networks, drains, state, metrics, incidents, apply: reconfigure };
+  const close = async (): Promise<void> => {
+    await state.close();
+    watch.close();
+  };
+  return { common, watch, worker, close };
 }
 
 async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
   const { config, processes } = start;
   const service = new WriterService(parts);
   await untilStoresAreFree(config, parts);
-  const { watch, incidents, common, drains, reconfigure, networks } = await openNetworks(
+  const { watch, worker, close } = await openNetworks(
     start,
     { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
     parts,
   );
+  const { networks, drains } = worker;
   await networks.start();
   watch.start();
   return {
-    networks,
-    drains,
-    state: common.state,
-    incidents,
-    metrics: common.metrics,
-    apply: reconfigure,
+    ...worker,
     receive: (message) => {
       if (message.kind === "question") void service.receive(message);
     },
     stop: async () => {
       drains.close();
       await networks.close();
-      await common.state.close();
-      watch.close();
+      await close();
     },
   };
 }
@@ -265,11 +267,12 @@ async function startServer(
     { send: (question) => parts.send({ kind: "question", ...question }), clock: parts.clock },
   );
   for (const each of news) link.receive({ kind: "news", ...each });
-  const { watch, incidents, common, drains, reconfigure, networks } = await openNetworks(
+  const { common, watch, worker, close } = await openNetworks(
     start,
     { kind: "server", processes, writerOf: (network) => link.of(network) },
     parts,
   );
+  const { networks, drains } = worker;
   const listening = { ...config, listen: { ...config.listen, port } };
   const options = { slot: number, hasOthers: true };
   const serverSide = new ServerSide(listening, options, { ...common, networks });
@@ -278,15 +281,11 @@ async function startServer(
   await serverSide.listen();
   watch.start();
   return {
-    networks,
-    drains,
-    state: common.state,
-    incidents,
-    metrics: common.metrics,
+    ...worker,
     calls: () => serverSide.tailedCalls(),
     trials: serverSide.trials,
     apply: (next) => {
-      reconfigure(next);
+      worker.apply(next);
       serverSide.reconfigure(next);
     },
     receive: (message) => {
@@ -298,8 +297,7 @@ async function startServer(
       drains.close();
       await networks.close();
       await serverSide.close();
-      await common.state.close();
-      watch.close();
+      await close();
     },
   };
 }

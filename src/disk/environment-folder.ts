@@ -21,7 +21,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
 import { checkEnvironment } from "./check-environment.ts";
-import { FULL_BELOW_BYTES } from "./writable.ts";
+import { FULL_BELOW_BYTES, roomOn } from "./writable.ts";
 
 /** The store's folder cannot be used; the message says why and what to do. */
 export class StoreUnavailable extends Error {
@@ -161,7 +161,8 @@ function setAside(folder: string, wallTimeMs: number): string | undefined {
     if (name.startsWith(DAMAGED)) rmSync(join(folder, name), { force: true });
   // Processes may have died because of it: it is made anew with the other file.
   rmSync(join(folder, "lock.mdb"), { force: true });
-  if (!hasRoomBeside(folder)) {
+  const { size } = statSync(join(folder, FILE));
+  if (roomOn(statfsSync(folder)) <= size) {
     rmSync(join(folder, FILE), { force: true });
     return undefined;
   }
@@ -170,18 +171,10 @@ function setAside(folder: string, wallTimeMs: number): string | undefined {
   return name;
 }
 
-/** Whether there is room for another file of this size. */
-function hasRoomBeside(folder: string): boolean {
-  const { size } = statSync(join(folder, FILE));
-  const { bavail, bsize, blocks } = statfsSync(folder);
-  return blocks === 0 || bavail * bsize > size;
-}
-
 /** LMDB ends the process when the disk has no room for the beginning of a new file. @throws StoreUnavailable */
 export function refuseFullDisk(folder: string): void {
   if (existsSync(join(folder, FILE))) return;
-  const { bavail, bsize, blocks } = statfsSync(folder);
-  if (blocks > 0 && bavail * bsize < FULL_BELOW_BYTES)
+  if (roomOn(statfsSync(folder)) < FULL_BELOW_BYTES)
     throw new StoreUnavailable(
       `data: no space is left on the disk of ${folder}: make room, or choose another folder (data, or HEADGATE_DATA)`,
     );

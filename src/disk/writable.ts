@@ -1,6 +1,7 @@
 // Whether a folder's environment can be written now. After a write that the disk refused, further writes are refused at
 // once, until a trial shows that there is room again.
 
+import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
@@ -116,6 +117,10 @@ export class NotWritable extends Error {
 /** With less room than this, in bytes, a disk counts as full: writes come in pages, and many together. */
 export const FULL_BELOW_BYTES = 1_048_576;
 
+/** In bytes. Some file systems do not tell their size: they count as endless. */
+export const roomOn = ({ bavail, bsize, blocks }: StatsFs): number =>
+  blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+
 /** By the error numbers of the operating system, and of LMDB. */
 const REASONS: Readonly<Record<number, string>> = {
   5: "the disk reports an input/output error",
@@ -142,8 +147,7 @@ export async function writeFailure(
 
 async function isFull(folder: string): Promise<boolean> {
   try {
-    const { bavail, bsize, blocks } = await statfs(folder);
-    return blocks > 0 && bavail * bsize < FULL_BELOW_BYTES;
+    return roomOn(await statfs(folder)) < FULL_BELOW_BYTES;
   } catch {
     return false;
   }

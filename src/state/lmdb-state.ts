@@ -66,7 +66,7 @@ export class LmdbState implements State {
   /** @param options.path A folder; made when it is not there. @throws RefusedState, or when it cannot be read or written. */
   constructor({ path }: { path: string }, parts: LmdbStateParts = SILENT) {
     makePrivateFolder(path);
-    refuseRefusedState(path);
+    refuseDamaged(path);
     refuseFullDisk(path);
     makeLockFile(path);
     this.#root = open<string, string>({
@@ -178,7 +178,7 @@ export class LmdbState implements State {
 }
 
 /** @throws RefusedState, or what the file system says. */
-function refuseRefusedState(folder: string): void {
+function refuseDamaged(folder: string): void {
   const check = checkEnvironment(folder, { mayGoOn: () => true });
   if (check.kind !== "damaged") return;
   throw new RefusedState(

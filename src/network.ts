@@ -51,6 +51,12 @@ export type NetworkParts = {
   readonly isShared: boolean;
 };
 
+/** The settings of a network, and those that it has from the gateway. */
+type NetworkPlan = {
+  readonly settings: NetworkSettings;
+  readonly filtersPerKey: KeptFiltersOptions["perKey"];
+};
+
 /** How long /readyz waits for a head, in milliseconds. */
 const READINESS_TIMEOUT_MS = 2_000;
 
@@ -138,15 +144,7 @@ export class Network {
   #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
-  constructor(
-    options: {
-      name: string;
-      settings: NetworkSettings;
-      data: string;
-      filtersPerKey: KeptFiltersOptions["perKey"];
-    },
-    parts: NetworkParts,
-  ) {
+  constructor(options: NetworkPlan & { name: string; data: string }, parts: NetworkParts) {
     const { name, settings, data } = options;
     const { family, chainId, limits, methods, headAgeMs, staleAfterMs } = settings;
     const { clock, memory, turns, metrics, state } = parts;
@@ -251,10 +249,7 @@ export class Network {
   }
 
   /** Makes ready what other settings need; callers notice nothing before the change is committed. */
-  async prepare(next: {
-    settings: NetworkSettings;
-    filtersPerKey: KeptFiltersOptions["perKey"];
-  }): Promise<PoolChange> {
+  async prepare(next: NetworkPlan): Promise<PoolChange> {
     const { name } = this.facts;
     const nodes = await this.pool.prepare(poolOptions(name, next.settings, this.#role));
     const commit = (withinMs: number): void => {
@@ -264,13 +259,7 @@ export class Network {
     return { commit, cancel: () => nodes.cancel() };
   }
 
-  #reconfigure({
-    settings,
-    filtersPerKey: perKey,
-  }: {
-    settings: NetworkSettings;
-    filtersPerKey: KeptFiltersOptions["perKey"];
-  }): void {
+  #reconfigure({ settings, filtersPerKey: perKey }: NetworkPlan): void {
     const { family, limits, methods, headAgeMs, staleAfterMs } = settings;
     const { blocks, results: most } = limits.logs;
     if (blocks !== this.facts.limits.logs.blocks) this.ranges = rangesFor(settings);

@@ -49,6 +49,11 @@ type MetNode = {
   readonly why: string;
 };
 
+/** A node whose chain is known. */
+type KnownNode = MetNode & { readonly facts: ChainFacts };
+
+const isKnown = (node: MetNode): node is KnownNode => node.facts !== undefined;
+
 /** Asks all nodes at once. Never rejects. */
 const meet = (urls: readonly string[]): Promise<readonly MetNode[]> =>
   Promise.all([...new Set(urls)].map(meetNode));
@@ -125,16 +130,8 @@ const VENDORS_NEED_NETWORKS =
   "a vendor has many networks: say which, as in HEADGATE_NETWORKS=eth-mainnet,base HEADGATE_DEFAULTS__UPSTREAMS=alchemy://KEY headgate, or in a file (defaults.upstreams)";
 
 /** A network of each chain, with the nodes of it. */
-function byNetwork(nodes: readonly MetNode[]): ReadonlyMap<string, readonly MetNode[]> {
-  const networks = new Map<string, MetNode[]>();
-  for (const node of nodes)
-    if (node.facts)
-      networks.set(networkNameOf(node.facts), [
-        ...(networks.get(networkNameOf(node.facts)) ?? []),
-        node,
-      ]);
-  return networks;
-}
+const byNetwork = (nodes: readonly MetNode[]): ReadonlyMap<string, readonly KnownNode[]> =>
+  Map.groupBy(nodes.filter(isKnown), ({ facts }) => networkNameOf(facts));
 
 const quoted = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 
@@ -164,9 +161,9 @@ function configText(nodes: readonly MetNode[], program: string): string {
   ].join("\n");
 }
 
-function networkLines(name: string, members: readonly MetNode[]): string[] {
+function networkLines(name: string, members: readonly KnownNode[]): string[] {
   const [first] = members;
-  if (!first?.facts) return [];
+  if (!first) return [];
   const { family, chainId } = first.facts;
   const known = chainOf(first.facts);
   const about = [
@@ -275,7 +272,7 @@ export async function prepareFirstStart(
       : `A key, which is shown this once and works at the next start too:  ${key}`,
   );
   const networks = [...byNetwork(nodes)].map(
-    ([name, [first]]) => [name, first?.facts?.family ?? "evm"] as const,
+    ([name, [first]]) => [name, first?.facts.family ?? "evm"] as const,
   );
   return {
     path,

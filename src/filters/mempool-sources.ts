@@ -1,6 +1,7 @@
 // The nodes of one network as sources of mempool transactions: all of them, while somebody listens. A node pushes its
 // transactions, or has a filter of its own that is polled.
 import { isHash } from "../evm/values.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Pool } from "../upstream/pool.ts";
 
@@ -136,10 +137,8 @@ class MempoolSource {
   /** Listens until the socket is lost. @returns false when the node pushes nothing. */
   async #watch(signal: AbortSignal): Promise<boolean> {
     const { onHash } = this.#parts;
-    let end: () => void = () => undefined;
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const end = (): void => resolve();
     signal.addEventListener("abort", end, { once: true });
     const isOpen = await this.#node.watchPending({ onHash, onEnd: end }, signal);
     if (isOpen) {
@@ -195,12 +194,7 @@ class MempoolSource {
       purpose: "follow",
     });
     if (reply.kind === "missing" || reply.kind === "refused") return MISSING;
-    if (reply.kind !== "result") return undefined;
-    try {
-      return JSON.parse(reply.json.toString());
-    } catch {
-      return undefined;
-    }
+    return reply.kind === "result" ? parsed(reply.json) : undefined;
   }
 
   #tell(hash: unknown): void {

@@ -108,11 +108,11 @@ export class Networks {
     const prepared = await Promise.allSettled(
       Object.entries(plan.networks).map(([name, settings]) => this.#prepare(name, settings, plan)),
     );
-    const next = prepared.filter(isFulfilled).map(({ value }) => value);
+    const next = prepared.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
     const cancel = async (): Promise<void> => {
       await Promise.all(next.map((each) => each.cancel()));
     };
-    const failed = prepared.find(isRejected);
+    const failed = prepared.find((each) => each.status === "rejected");
     if (failed) {
       await cancel();
       throw failed.reason;
@@ -191,12 +191,6 @@ const resolverOf = ({
   hostResolver(
     Object.entries({ ...networks, ...unidentified }).map(([name, { hosts }]) => ({ name, hosts })),
   );
-
-const isFulfilled = <Value>(
-  result: PromiseSettledResult<Value>,
-): result is PromiseFulfilledResult<Value> => result.status === "fulfilled";
-const isRejected = (result: PromiseSettledResult<unknown>): result is PromiseRejectedResult =>
-  result.status === "rejected";
 
 /** Networks that are no longer served, until their calls in flight have ended and they are closed. */
 type LeavingOptions = {

@@ -55,10 +55,7 @@ export async function soon<Value>(
   parts: { readonly clock: Pick<Clock, "sleep"> },
 ): Promise<(Value | undefined)[]> {
   const given = new Array<Value | undefined>(work.length).fill(undefined);
-  let first: () => void = () => undefined;
-  const hasFirst = new Promise<void>((resolve) => {
-    first = resolve;
-  });
+  const { promise: hasFirst, resolve: first } = Promise.withResolvers<void>();
   const all = Promise.allSettled(
     work.map(async (each, index) => {
       given[index] = await each;

@@ -223,4 +223,5 @@ const BY_NULL: CrossCheckRule = {
     (reply.kind === "refused" && isUnknownSaying(reply)),
 };
 
+/** For what a node that lags does not have: its null is cross-checked. */
 export const MAY_LAG: CallOptions = { crossCheck: BY_NULL };

@@ -400,23 +400,15 @@ export class Metrics {
 
   /** The node's answer differed from the one that other vendors agreed on. */
   upstreamDissented(network: string, upstream: string, evidence?: CaughtAt): void {
-    this.#dissented(network, upstream);
+    this.#counters["upstream_dissents_total{network,upstream}"].add(1, network, upstream);
     this.#caught(network, { upstream, kind: "disagreement" }, evidence);
   }
 
-  readonly #dissented = this.#counting<[network: string, upstream: string]>(
-    "upstream_dissents_total{network,upstream}",
-  );
-
   /** The node's answer cannot be true. */
   upstreamLied(network: string, upstream: string, evidence?: CaughtAt): void {
-    this.#lied(network, upstream);
+    this.#counters["upstream_lies_total{network,upstream}"].add(1, network, upstream);
     this.#caught(network, { upstream, kind: "false answer" }, evidence);
   }
-
-  readonly #lied = this.#counting<[network: string, upstream: string]>(
-    "upstream_lies_total{network,upstream}",
-  );
 
   #caught(
     network: string,
@@ -499,13 +491,10 @@ export class Metrics {
   }
 
   proofFailed(network: string, upstream: string, part: string, evidence?: CaughtAt): void {
-    this.#proofFailed(network, upstream, part);
+    const failures = this.#counters["proof_failures_total{network,upstream,part}"];
+    failures.add(1, network, upstream, part);
     this.#caught(network, { upstream, kind: "failed proof" }, evidence);
   }
-
-  readonly #proofFailed = this.#counting<[network: string, upstream: string, part: string]>(
-    "proof_failures_total{network,upstream,part}",
-  );
 
   readonly blockTooLarge = this.#counting<[network: string, upstream: string]>(
     "blocks_too_large_total{network,upstream}",

@@ -76,7 +76,7 @@ async function startTracedNodes(): Promise<TracedNodes> {
       networks: {
         main: {
           ...{ family: "evm", chainId: anvil.chainId, window: { blocks: 0 } },
-          hedging: { share: 1, least: "500ms", most: "500ms" }, // a busy machine answers later than it usually does
+          hedging: { share: 1, least: "2s", most: "2s" }, // a busy machine answers later than it usually does
           upstreams: [
             { name: "first", url: fronts.first.url, price: 1 },
             { name: "second", url: fronts.second.url, price: 10 },

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../test/support/processes.ts";
 import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
 import { ROLES } from "../config/server-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -32,7 +33,7 @@ describe("the admin API's way in", () => {
     const guess = () => admin.ask("GET", "/keys", { headers: { authorization: "Bearer wrong" } });
     for (let tries = 0; tries < 10; tries += 1) expect((await guess()).status).toBe(401);
     const slowed = guess();
-    await vi.waitFor(() => expect(admin.clock.waiting).toBe(1));
+    await until("one waits", async () => admin.clock.waiting === 1);
     expect((await admin.ask("GET", "/keys")).status).toBe(200);
     await admin.clock.advance(100);
     expect((await slowed).status).toBe(401);
@@ -213,7 +214,7 @@ describe("tries", () => {
         headers: { authorization: `Bearer ${token}` },
       });
     const running = Array.from({ length: MOST_TRIES.ofToken }, () => tryAs(TOKEN));
-    await vi.waitFor(() => expect(unanswered).toHaveLength(MOST_TRIES.ofToken));
+    await until("all are asked", async () => unanswered.length === MOST_TRIES.ofToken);
     const refused = await tryAs(TOKEN);
     expect(refused).toMatchObject({ status: 429, text: expect.stringContaining("wait for an") });
     expect(refused.headers.get("retry-after")).toBe("1");
@@ -222,12 +223,12 @@ describe("tries", () => {
     const others = Array.from({ length: ofAll - ofToken }, (_, index) =>
       tryAs(`${TOKEN}-${index < ofToken ? "keys" : "more"}`),
     );
-    await vi.waitFor(() => expect(unanswered).toHaveLength(ofAll));
+    await until("all are asked", async () => unanswered.length === ofAll);
     expect((await tryAs(`${TOKEN}-more`)).status).toBe(429); // it has fewer than its own most
     for (const end of unanswered.splice(0)) end({ kind: "unknown", what: "key" });
     for (const each of [...running, ...others]) expect((await each).status).toBe(404);
     const again = tryAs(TOKEN); // what ended, or failed, makes room
-    await vi.waitFor(() => expect(unanswered).toHaveLength(1));
+    await until("it is asked", async () => unanswered.length === 1);
     unanswered[0]?.({ kind: "unknown", what: "key" });
     expect((await again).status).toBe(404);
   });

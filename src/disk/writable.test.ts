@@ -1,8 +1,9 @@
 import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { until } from "../../test/support/processes.ts";
 import { NotWritable, Writable } from "./writable.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-writable-"));
@@ -77,13 +78,13 @@ describe("what the disk does not take", () => {
     await fail().catch(() => undefined);
     for (let second = 0; second < 60; second += 1) {
       await clock.advance(1000);
-      await vi.waitUntil(() => clock.waiting === 1); // for the next trial
+      await until("a trial is due", async () => clock.waiting === 1); // for the next trial
     }
     expect(trials).toBeGreaterThan(5);
     expect(trials).toBeLessThan(12);
     isBroken = false;
     await clock.advance(10_000);
-    await vi.waitUntil(() => writable.why === undefined);
+    await until("it can be written", async () => writable.why === undefined);
     expect(writable.why).toBeUndefined();
     expect(told.slice(2)).toEqual(["the store can be written again", true]);
     expect(await writable.run(async () => "written")).toBe("written");

@@ -1,8 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { isDeepStrictEqual } from "node:util";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { until } from "../../test/support/processes.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { addCounted, encodeFilter, hasRoom } from "./filter-record.ts";
@@ -53,8 +55,8 @@ const kept = async (): Promise<string[]> =>
   (await state.list("filter ")).map(({ key }) => key.slice("filter ".length));
 
 /** What is removed takes a while on disk. */
-const leaves = (...keys: string[]): Promise<void> =>
-  vi.waitFor(async () => expect(await kept()).toEqual(keys));
+const leaves = (...keys: string[]): Promise<unknown> =>
+  until(`only ${keys} are kept`, async () => isDeepStrictEqual(await kept(), keys));
 
 it("ends the filters of networks that are gone, once nobody polled them, and they count no more", async () => {
   await add("main", "0x1");

@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { until } from "../../../test/support/processes.ts";
 import { apiKey, hashedKey } from "../../config/key-settings.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { HeldState } from "../../state/held-state.ts";
@@ -210,7 +211,7 @@ describe("a key that leaked while the disk is full", () => {
     expect(await held.get(VERSION)).not.toBe(before); // so that everybody looks again
     isFull = false;
     await clock.advance(1_000);
-    await vi.waitFor(() => expect(held.isHeld(VERSION)).toBe(false));
+    await until("it is held no more", async () => !held.isHeld(VERSION));
     expect(await statuses(book)).toEqual(["active", "disabled", "revoked"]); // the first is of the file
     expect(await own.show("web")).not.toHaveProperty("isKept");
   });

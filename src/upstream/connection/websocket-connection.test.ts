@@ -153,7 +153,7 @@ describe("an answer as it comes over a WebSocket", () => {
   };
 
   /** A machine with much to do takes its time. */
-  const until = (look: () => boolean) => vi.waitUntil(look, { timeout: 20_000 });
+  const until = (look: () => boolean) => vi.waitUntil(look, { timeout: 100_000 });
 
   async function begun(bytes: number, sent: number) {
     const memory = new MemoryBudget({ bytes: 100 * MB }, { onRefused: () => undefined });

@@ -144,7 +144,9 @@ describe.skipIf(!disk)("a full disk", () => {
       const told = gateway.log.filter(({ msg }) => msg?.includes("cannot be written"));
       expect(told.length).toBeLessThanOrEqual(1 + 2 * processes);
       // Who revoked and drained is in the log where the trail cannot take it.
-      expect(gateway.log.filter(({ level = 0 }) => level >= 50)).toMatchObject([
+      // A key that could still be made may have been the last that fitted.
+      const errors = gateway.log.filter(({ level = 0 }) => level >= 50);
+      expect(errors.filter((line) => line["what"] !== "a key was made")).toMatchObject([
         { msg: "not in the audit trail", key: leaked.name, who: "admin" },
         { msg: "not in the audit trail", details: ["main/own"], who: "admin" },
       ]);

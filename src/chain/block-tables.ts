@@ -54,6 +54,7 @@ export class BlockTables {
   #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
 
   readonly #ofTurn: BlockOfTurn | undefined;
+  readonly #places: TransactionPlaces | undefined;
   readonly #unpacked = new UnpackedParts();
   readonly #lastPiece = new LastPiece();
 
@@ -61,7 +62,10 @@ export class BlockTables {
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
-    if (readOnly) this.#ofTurn = new BlockOfTurn();
+    if (readOnly) {
+      this.#ofTurn = new BlockOfTurn();
+      this.#places = new TransactionPlaces();
+    }
     this.root = open<Buffer, Buffer>({
       ...{ path, noSubdir: false, readOnly, maxDbs: 10, ...binary },
       // Otherwise each failed write would leave a rejected promise that nobody can handle.
@@ -100,6 +104,7 @@ export class BlockTables {
     const own = Buffer.from(bytes.subarray(0, bytes.length));
     this.#head = { bytes: own, position: positionIn(own) };
     this.#blocks = [];
+    this.#places?.forget();
     return this.#head.position;
   }
 
@@ -172,8 +177,17 @@ export class BlockTables {
 
   /** The block of a canonical transaction, and its index there. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
+    const near = this.#places?.find(hash);
+    if (near && this.blockAt(near.block.number) === near.block)
+      return { number: near.block.number, index: near.index };
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
-    return bytes && { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
+    if (!bytes) return undefined;
+    const position = { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
+    if (this.#places?.isAgain(position.number)) {
+      const block = this.blockAt(position.number);
+      if (block) this.#places.stayAt(block);
+    }
+    return position;
   }
 
   /** One part of a block. @returns Bytes that are valid until the next read: copy them to keep them. */
@@ -297,6 +311,58 @@ class BlockOfTurn {
     this.#lastNumber = block.number;
   }
 }
+
+/**
+ * Where the transactions of a block are, once two of them were asked for one after the other: who asks for some of a block
+ * asks for all of them. Whether the block is still canonical is for the caller to see.
+ */
+class TransactionPlaces {
+  /** Transaction hash → index. */
+  readonly #ofBlocks = new Map<StoredBlock, ReadonlyMap<string, number>>();
+  #held = 0;
+  #lastNumber = -1;
+  #block: StoredBlock | undefined;
+  #places: ReadonlyMap<string, number> | undefined;
+
+  find(hash: string): { readonly block: StoredBlock; readonly index: number } | undefined {
+    const index = this.#places?.get(hash);
+    return this.#block && index !== undefined ? { block: this.#block, index } : undefined;
+  }
+
+  /** Whether the last transaction that was looked for was of this block, too. */
+  isAgain(number: number): boolean {
+    const isAgain = number === this.#lastNumber;
+    this.#lastNumber = number;
+    return isAgain;
+  }
+
+  /** Its transactions are looked for here from now on. */
+  stayAt(block: StoredBlock): void {
+    const { transactions } = block.outline;
+    if (transactions > MOST_OF_BLOCK) return;
+    let places = this.#ofBlocks.get(block);
+    if (!places) {
+      if (this.#held + transactions > MOST_PLACES) this.forget();
+      places = new Map(block.transactionHashes().map((hash, index) => [hash, index]));
+      this.#ofBlocks.set(block, places);
+      this.#held += transactions;
+    }
+    this.#block = block;
+    this.#places = places;
+  }
+
+  forget(): void {
+    this.#ofBlocks.clear();
+    this.#held = 0;
+    this.#block = undefined;
+    this.#places = undefined;
+  }
+}
+
+/** In transactions: finding one of more is not worth reading all of them. */
+const MOST_OF_BLOCK = 1_000;
+/** In transactions, each of which takes about 200 bytes. */
+const MOST_PLACES = 20_000;
 
 /** The piece that is read again and again: who asks for one receipt of a block asks for its neighbours next. */
 class LastPiece {

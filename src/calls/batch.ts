@@ -284,9 +284,9 @@ const MOST_METHODS = 500;
 export class AnswerSizes {
   readonly #meanByMethod = new Map<string, number>();
 
-  /** @param computeUnits Gives the method's price; called only while no answer of the method was seen. @returns Bytes. */
-  expected(method: string, computeUnits: () => number): number {
-    return this.#meanByMethod.get(method) ?? guessFor(computeUnits());
+  /** @param priceOf In compute units; called only while no answer of the method was seen. @returns Bytes. */
+  expected(method: string, priceOf: (method: string) => number): number {
+    return this.#meanByMethod.get(method) ?? guessFor(priceOf(method));
   }
 
   saw(method: string, bytes: number): void {

@@ -110,9 +110,10 @@ export class BodyAnswerer {
     const callParts = partsOfBatch(caller, messages.length, this.#parts);
     const room = new AnswerRoom(messages.length);
     const lives: Lives = { caller, callParts, isBatch: true, story, room };
-    const costOf = (message: Message): number =>
-      message.kind === "call" ? costs.of(caller.network.catalogue.served.get(message.method)) : 0;
-    const dearest = (): number => Math.max(...messages.map(costOf));
+    const priceOf = (method: string): number =>
+      costs.of(caller.network.catalogue.served.get(method));
+    const dearest = (): number =>
+      Math.max(0, ...messages.map((each) => (each.kind === "call" ? priceOf(each.method) : 0)));
     if (!memory.admitBatch(dearest, meter.memory)) throw errors.memoryIsScarce();
     const mostBytes = scope.batchResponseBytes ?? this.#options.batchResponseBytes;
     const batch = new Batch(
@@ -121,7 +122,7 @@ export class BodyAnswerer {
       {
         answer: (message) => answerMessage(message, lives, this.#parts),
         expected: (message) =>
-          message.kind === "call" ? sizes.expected(message.method, () => costOf(message)) : 0,
+          message.kind === "call" ? sizes.expected(message.method, priceOf) : 0,
         saw: (message, bytes) => {
           if (message.kind === "call") sizes.saw(message.method, bytes);
         },

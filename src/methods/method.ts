@@ -258,7 +258,10 @@ export function quickTestOf(schema: z.ZodType): QuickTest | undefined {
   }
   if (schema instanceof z.ZodUnion) {
     const tests = schema.options.map((option) => quickTestOf(option as z.ZodType));
-    return (value) => tests.some((passes) => passes?.(value));
+    return (value) => {
+      for (const passes of tests) if (passes?.(value)) return true;
+      return false;
+    };
   }
   if (schema instanceof z.ZodObject) return testOfObject(schema);
   if (schema instanceof z.ZodArray) return testOfList(schema);
@@ -279,10 +282,13 @@ function testOfText({ def }: z.ZodString): QuickTest | undefined {
     else if (check === "custom" && fn) rules.push(fn);
     else return undefined;
   }
-  return (value) =>
-    typeof value === "string" &&
-    patterns.every((pattern) => pattern.test(value)) &&
-    rules.every((isKept) => isKept(value) === true);
+  // Loops: a function for each text would be the larger part of the test.
+  return (value) => {
+    if (typeof value !== "string") return false;
+    for (const pattern of patterns) if (!pattern.test(value)) return false;
+    for (const isKept of rules) if (isKept(value) !== true) return false;
+    return true;
+  };
 }
 
 function testOfList({ element, def }: z.ZodArray): QuickTest | undefined {

@@ -27,8 +27,10 @@ async function sentFor(paramsJson: string, other: object = {}): Promise<string> 
   let asked = "";
   const context = {
     paramsJson,
-    chain: { positionAt: () => ({ number: 7, hash: "0xab" }) },
-    consultHead: () => ({ pin: (named: unknown) => (named === "latest" ? "0x7" : named) }),
+    chain: {
+      positionAt: () => ({ number: 7, hash: "0xab" }),
+      pin: (named: unknown) => (named === "latest" ? "0x7" : named),
+    },
     isAgreedUpon: () => false,
     setProvenance: () => undefined,
     ask: (_: string, params: string) => {

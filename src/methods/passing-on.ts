@@ -59,20 +59,23 @@ export const askAsGiven = (method: string, args: Args, context: CallContext): Pr
 export type BlockCall = {
   readonly given: Args;
   /** The arguments to send, where they differ from those that came. */
-  readonly sent?: Args;
+  readonly sent?: Args | undefined;
   /** The name of the block parameter. */
   readonly at: string;
   /** Whether the method also takes a block by its hash (EIP-1898). */
-  readonly takesHash?: boolean;
+  readonly takesHash?: boolean | undefined;
   /** What is sent for a block that was left out: `latest`, since nodes may require it, or nothing. */
   readonly whenOmitted?: "latest" | "nothing" | undefined;
+  /** What is made of the answer, and of an error; left out: nothing. A promise behind that of `askAt` would cost more. */
+  readonly heard?: ((json: Buffer) => Buffer | Promise<Buffer>) | undefined;
+  readonly failed?: ((thrown: unknown) => Promise<Buffer>) | undefined;
 };
 
 /** Calls the method with the block that it names pinned. */
 export function askAt(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
   const pinning = pinnedFor(method, plainReference(call.given[call.at]) ?? "latest", context);
   return pinning instanceof Promise
-    ? pinning.then((pinned) => askPinned(method, call, pinned, context))
+    ? pinning.then((pinned) => askPinned(method, call, pinned, context), call.failed)
     : askPinned(method, call, pinning, context);
 }
 
@@ -83,28 +86,34 @@ function askPinned(
   pinned: unknown,
   context: CallContext,
 ): Promise<Buffer> {
-  const { given, at, takesHash = false, whenOmitted = "latest" } = call;
+  const { given, at, takesHash = false, whenOmitted = "latest", heard, failed } = call;
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const { chain } = context;
-  if (!chain) return context.ask(method, paramsAt(call, block, context));
+  if (!chain) return ended(context.ask(method, paramsAt(call, block, context)), call);
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   // The upstream whose chain is followed has the block; another one may lag.
-  const asked = (): Promise<Buffer> =>
-    context.ask(method, paramsAt(call, block, context), { crossCheck: BY_NULL, block: number });
+  const asked = (): Promise<Buffer> => {
+    const params = paramsAt(call, block, context);
+    return ended(context.ask(method, params, { crossCheck: BY_NULL, block: number }), call);
+  };
   if (!takesHash || !position) return asked();
   // By its hash, so that the answer is of the followed chain, whatever branch a node is on.
   const params = paramsWith(call, hashReference(position.hash), context);
   return context
     .ask(method, params, { crossCheck: BY_NULL, block: number, variant: byHash(method) })
-    .catch((thrown: unknown) => {
+    .then(heard, (thrown: unknown) => {
       // No node takes hashes, or none has this block any more.
       if (isMethodMissing(thrown) || saysUnknown(thrown)) return asked();
+      if (failed) return failed(thrown);
       throw thrown;
     });
 }
+
+const ended = (answer: Promise<Buffer>, { heard, failed }: BlockCall): Promise<Buffer> =>
+  heard || failed ? answer.then(heard, failed) : answer;
 
 /** As `askAt`, for methods about the argument `block`: null when there is no such block. */
 export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>
@@ -154,12 +163,13 @@ function pinnedFor(
   context: CallContext,
 ): unknown | Promise<unknown> {
   const { chain } = context;
-  if (!chain && reference === "latest" && context.isAgreedUpon(method))
-    return Promise.resolve(context.consultHead().latest()).then(toQuantity);
   if (chain && (reference === "safe" || reference === "finalized"))
     return chain
       .tagged(reference)
       .then((position) => (position ? toQuantity(position.number) : reference));
+  if (chain) return chain.pin(reference);
+  if (reference === "latest" && context.isAgreedUpon(method))
+    return Promise.resolve(context.consultHead().latest()).then(toQuantity);
   return context.consultHead().pin(reference);
 }
 

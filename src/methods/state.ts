@@ -30,14 +30,14 @@ export function askState(
 ): Promise<Buffer> {
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
-  return askAt(method, call, context).then(
-    // Besu says null when it does not know the state; no state is null.
-    (state) => (isNull(state) ? notKept(reference, context) : state),
-    (thrown: unknown) => {
-      if (saysUnknown(thrown)) return notKept(reference, context);
-      throw told(thrown);
-    },
-  );
+  // Besu says null when it does not know the state; no state is null.
+  const heard = (state: Buffer) => (isNull(state) ? notKept(reference, context) : state);
+  const failed = async (thrown: unknown): Promise<never> => {
+    if (saysUnknown(thrown)) return notKept(reference, context);
+    throw told(thrown);
+  };
+  const { given, sent, at, takesHash, whenOmitted } = call; // a spread would cost more than the rest of this function
+  return askAt(method, { given, sent, at, takesHash, whenOmitted, heard, failed }, context);
 }
 
 const notKept = async (reference: unknown, context: CallContext): Promise<never> => {

@@ -629,15 +629,16 @@ export class Tally {
 
   /** @param values Of the labels, in their order. */
   add(by: number, ...values: readonly string[]): void {
-    this.count(...values).value += by;
+    (this.#counts.get(values) ?? this.#made(values)).value += by;
   }
 
   /** The count of these values of the labels. It exists from now on, also as 0. */
   count(...values: readonly string[]): Count {
-    const known = this.#counts.get(values);
-    return (
-      known ?? this.#counts.add(values, { labels: labelsOf(this.#labelNames, values), value: 0 })
-    );
+    return this.#counts.get(values) ?? this.#made(values);
+  }
+
+  #made(values: readonly string[]): Count {
+    return this.#counts.add(values, { labels: labelsOf(this.#labelNames, values), value: 0 });
   }
 }
 

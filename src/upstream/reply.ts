@@ -64,7 +64,16 @@ export const nextRequestId = (id: number): number => (id < LAST_ID ? id + ID_STE
 
 /** The request as it is sent. @param paramsJson A JSON array, spliced in as it is. */
 export const requestJson = (id: number, method: string, paramsJson: string): string =>
-  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${paramsJson}}`;
+  `{"jsonrpc":"2.0","id":${id}${membersBetween(method)}${paramsJson}}`;
+
+/** The members of a batch call the same method, one after the other. */
+let lastMembers = { method: "", json: "" };
+
+function membersBetween(method: string): string {
+  if (lastMembers.method !== method)
+    lastMembers = { method, json: `,"method":${JSON.stringify(method)},"params":` };
+  return lastMembers.json;
+}
 
 export type Asker = (method: string, paramsJson?: string) => Promise<Reply>;
 

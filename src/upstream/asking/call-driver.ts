@@ -149,7 +149,7 @@ export class CallDriver implements Waiting {
     const sentAtMs = clock.now();
     const heard = (reply: Reply): void => {
       story?.ended(reply);
-      this.#ended(reply, attempt, clock.now() - sentAtMs);
+      this.#ended(reply, attempt, sentAtMs);
     };
     // This counts as a failure, like an answer that cannot be read.
     const failed = (): void => heard(NOT_ASKED);
@@ -158,25 +158,26 @@ export class CallDriver implements Waiting {
       .then(heard, failed);
   }
 
-  #ended(reply: Reply, attempt: Attempt, ms: number): void {
+  #ended(reply: Reply, attempt: Attempt, sentAtMs: number): void {
     this.#underWay -= 1;
     try {
-      this.#hear(reply, attempt, ms);
+      this.#hear(reply, attempt, sentAtMs);
     } catch (error) {
       this.#end(); // there is a mistake in the code that judges answers: the call must not wait for its deadline
       this.#failed(error);
     }
   }
 
-  #hear(reply: Reply, attempt: Attempt, ms: number): void {
+  #hear(reply: Reply, attempt: Attempt, sentAtMs: number): void {
+    const now = this.#parts.clock.now();
     if (this.#isSettled) {
       if (this.#underWay === 0) this.#cancelTimer();
-      this.#step({ kind: "reply", attempt, reply });
+      this.#step({ kind: "reply", attempt, reply }, now);
       return;
     }
     const { method } = this.#state.question;
-    if (reply.kind === "result") this.#parts.network.times.answered(method, ms);
-    this.#step({ kind: "reply", attempt, reply: this.#noted(reply, attempt.upstream) });
+    if (reply.kind === "result") this.#parts.network.times.answered(method, now - sentAtMs);
+    this.#step({ kind: "reply", attempt, reply: this.#noted(reply, attempt.upstream) }, now);
   }
 
   #askOptions(attempt: Attempt, headers: AskOptions["headers"]): AskOptions {

@@ -103,7 +103,9 @@ export class BatchingConnection implements Connection {
   #joined(calls: readonly BatchedCall[]): NodeRequest {
     const { isForCaller, holder } = (calls[0] as BatchedCall).request;
     const maxBytes = this.#parts.sizes.isConfigured ? undefined : LONGEST_TOGETHER;
-    const json = `[${calls.map(({ request }) => request.json).join(",")}]`;
+    let json = "";
+    for (const { request } of calls) json += json === "" ? `[${request.json}` : `,${request.json}`;
+    json += "]";
     // It can stand in one trace alone.
     const headers = calls.find(({ request }) => request.headers)?.request.headers;
     return { id: 0, json, isForCaller, holder, maxBytes, headers };

@@ -81,8 +81,8 @@ export class Health {
     const hasReplied = ending === "missing" || ending === "busy" || ending === "failed inside";
     if (isAnswer || hasReplied) this.#hear(of, now);
     if (call.sentAt <= of.openedAt) return;
-    if (isAnswer) of.window.answered(now - call.sentAt);
-    if (ending === "outrun" || ending === "timeout") of.window.took(now - call.sentAt);
+    if (isAnswer) of.window.answered(now - call.sentAt, now);
+    if (ending === "outrun" || ending === "timeout") of.window.took(now - call.sentAt, now);
     const isFailure = ending === "failed" || ending === "timeout" || ending === "failed inside";
     if (isFailure || (ending === "outrun" && wasSilent)) this.#failed(of, call);
     else if (isAnswer) this.#succeeded(of);
@@ -126,8 +126,9 @@ export class Health {
   #hear(of: WindowOfKind, now: number): void {
     this.#heardAt = now;
     of.heardAt = now;
-    of.late.clear();
-    this.#late.clear();
+    // Emptying a set makes a new one.
+    if (of.late.size > 0) of.late.clear();
+    if (this.#late.size > 0) this.#late.clear();
   }
 
   #succeeded(of: WindowOfKind): void {
@@ -271,14 +272,15 @@ export class SlidingWindow {
     this.#since = parts.clock.now();
   }
 
-  answered(ms: number): void {
-    this.took(ms);
+  /** @param now By the clock. */
+  answered(ms: number, now = this.#clock.now()): void {
+    this.took(ms, now);
     this.#present.answers += 1;
   }
 
   /** Counts a time that would have been longer, but nobody waited. */
-  took(ms: number): void {
-    this.#turn();
+  took(ms: number, now = this.#clock.now()): void {
+    this.#turn(now);
     const half = this.#present;
     half.times ??= createHistogram({ lowest: 1, highest: LONGEST_US, figures: 2 });
     const us = Math.min(LONGEST_US, Math.max(1, Math.round(ms * 1000)));
@@ -287,7 +289,7 @@ export class SlidingWindow {
   }
 
   failed(): void {
-    this.#turn();
+    this.#turn(this.#clock.now());
     this.#present.failures += 1;
     this.#summary = undefined;
   }
@@ -302,15 +304,15 @@ export class SlidingWindow {
   summary(): Summary {
     const now = this.#clock.now();
     if (!this.#summary || now - this.#summaryMadeAt >= SUMMARY_MS) {
-      this.#turn();
+      this.#turn(now);
       this.#summary = summaryOf(this.#present, this.#before);
       this.#summaryMadeAt = now;
     }
     return this.#summary;
   }
 
-  #turn(): void {
-    const halves = Math.floor((this.#clock.now() - this.#since) / HALF_MS);
+  #turn(now: number): void {
+    const halves = Math.floor((now - this.#since) / HALF_MS);
     if (halves < 1) return;
     this.#before = halves === 1 ? this.#present : emptyHalf();
     this.#present = emptyHalf();

@@ -237,15 +237,13 @@ class PlainReader {
   /** From behind its bracket. Names that some readers take for one are not plain. */
   #object(depth: number): Record<string, unknown> | typeof OTHER {
     const members: Record<string, unknown> = {};
-    const names: string[] = [];
     if (this.#skips(CLOSE_BRACE)) return members;
     do {
       const name = this.#string();
-      if (name === undefined || !this.#skips(COLON) || !isNew(name, names)) return OTHER;
+      if (name === undefined || !this.#skips(COLON) || !isNew(name, members)) return OTHER;
       const value = this.#value(depth);
       if (value === OTHER) return OTHER;
       members[name] = value;
-      names.push(name);
     } while (this.#skips(COMMA));
     return this.#skips(CLOSE_BRACE) ? members : OTHER;
   }
@@ -281,9 +279,11 @@ class PlainReader {
 
 const isDigit = (character: number): boolean => character >= ZERO && character <= NINE;
 
-function isNew(name: string, names: readonly string[]): boolean {
-  if (name === "__proto__" || names.length === MOST_MEMBERS) return false;
-  for (const other of names)
+function isNew(name: string, members: Readonly<Record<string, unknown>>): boolean {
+  let count = 0;
+  for (const other in members) {
+    count += 1;
     if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) return false;
-  return true;
+  }
+  return name !== "__proto__" && count < MOST_MEMBERS;
 }

@@ -14,7 +14,7 @@ import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import { calledWithoutOverrides } from "../namespaces/read-contracts.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import type { BlockCall } from "./passing-on.ts";
-import { askState } from "./state.ts";
+import { askState, hearingState } from "./state.ts";
 
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
 const stateOverrides = overrides.optional().describe("Accounts as they shall be.");
@@ -75,8 +75,8 @@ function execute(
   context: CallContext,
 ): Promise<Buffer> {
   const sent = call === given.call ? given : { ...given, call };
-  const asked: BlockCall = { given, sent, at: "block", takesHash: true, whenOmitted };
-  return askState(method, asked, context, asRevert);
+  const asked = { given, sent, at: "block", takesHash: true, whenOmitted, hearing: REVERTS };
+  return askState(method, asked, context);
 }
 
 /** docs/decisions/0035: a revert has code 3, with the revert bytes. geth's own error is passed on as it came. */
@@ -88,3 +88,5 @@ function asRevert(thrown: unknown): unknown {
   const error = errors.executionReverted(revert.reason, revert.data);
   return code === error.code && message === error.message ? thrown : error;
 }
+
+const REVERTS = hearingState(asRevert);

@@ -59,23 +59,34 @@ export const askAsGiven = (method: string, args: Args, context: CallContext): Pr
 export type BlockCall = {
   readonly given: Args;
   /** The arguments to send, where they differ from those that came. */
-  readonly sent?: Args | undefined;
+  readonly sent?: Args;
   /** The name of the block parameter. */
   readonly at: string;
   /** Whether the method also takes a block by its hash (EIP-1898). */
-  readonly takesHash?: boolean | undefined;
+  readonly takesHash?: boolean;
   /** What is sent for a block that was left out: `latest`, since nodes may require it, or nothing. */
   readonly whenOmitted?: "latest" | "nothing" | undefined;
-  /** What is made of the answer, and of an error; left out: nothing. A promise behind that of `askAt` would cost more. */
-  readonly heard?: ((json: Buffer) => Buffer | Promise<Buffer>) | undefined;
-  readonly failed?: ((thrown: unknown) => Promise<Buffer>) | undefined;
+  readonly hearing?: Hearing;
 };
+
+/** What is made of an answer, and of an error. It is part of the call, since a promise behind that of `askAt` would cost more. */
+export type Hearing = {
+  answered(json: Buffer, call: BlockCall, context: CallContext): Buffer | Promise<Buffer>;
+  /** Rejects with what the caller is told, if it does not find another answer. */
+  failed(thrown: unknown, call: BlockCall, context: CallContext): Promise<Buffer>;
+};
+
+/** The block that a call names; undefined where it names none. */
+export const referenceIn = ({ given, at }: BlockCall): unknown => plainReference(given[at]);
 
 /** Calls the method with the block that it names pinned. */
 export function askAt(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
-  const pinning = pinnedFor(method, plainReference(call.given[call.at]) ?? "latest", context);
+  const pinning = pinnedFor(method, referenceIn(call) ?? "latest", context);
   return pinning instanceof Promise
-    ? pinning.then((pinned) => askPinned(method, call, pinned, context), call.failed)
+    ? pinning.then(
+        (pinned) => askPinned(method, call, pinned, context),
+        (thrown: unknown) => failed(thrown, call, context),
+      )
     : askPinned(method, call, pinning, context);
 }
 
@@ -86,34 +97,55 @@ function askPinned(
   pinned: unknown,
   context: CallContext,
 ): Promise<Buffer> {
-  const { given, at, takesHash = false, whenOmitted = "latest", heard, failed } = call;
+  const { given, at, takesHash = false, whenOmitted = "latest" } = call;
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const { chain } = context;
-  if (!chain) return ended(context.ask(method, paramsAt(call, block, context)), call);
+  if (!chain) return heard(context.ask(method, paramsAt(call, block, context)), call, context);
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
-  // The upstream whose chain is followed has the block; another one may lag.
-  const asked = (): Promise<Buffer> => {
-    const params = paramsAt(call, block, context);
-    return ended(context.ask(method, params, { crossCheck: BY_NULL, block: number }), call);
-  };
-  if (!takesHash || !position) return asked();
+  if (!takesHash || !position) return askByNumber(method, call, { block, number }, context);
   // By its hash, so that the answer is of the followed chain, whatever branch a node is on.
   const params = paramsWith(call, hashReference(position.hash), context);
   return context
     .ask(method, params, { crossCheck: BY_NULL, block: number, variant: byHash(method) })
-    .then(heard, (thrown: unknown) => {
-      // No node takes hashes, or none has this block any more.
-      if (isMethodMissing(thrown) || saysUnknown(thrown)) return asked();
-      if (failed) return failed(thrown);
-      throw thrown;
-    });
+    .then(
+      (json) => call.hearing?.answered(json, call, context) ?? json,
+      (thrown: unknown) => {
+        // No node takes hashes, or none has this block any more.
+        if (isMethodMissing(thrown) || saysUnknown(thrown))
+          return askByNumber(method, call, { block, number }, context);
+        return failed(thrown, call, context);
+      },
+    );
 }
 
-const ended = (answer: Promise<Buffer>, { heard, failed }: BlockCall): Promise<Buffer> =>
-  heard || failed ? answer.then(heard, failed) : answer;
+/** The upstream whose chain is followed has the block; another one may lag. */
+function askByNumber(
+  method: string,
+  call: BlockCall,
+  { block, number }: { readonly block: unknown; readonly number: number | undefined },
+  context: CallContext,
+): Promise<Buffer> {
+  const params = paramsAt(call, block, context);
+  const answer = context.ask(method, params, { crossCheck: BY_NULL, block: number });
+  return heard(answer, call, context);
+}
+
+function heard(answer: Promise<Buffer>, call: BlockCall, context: CallContext): Promise<Buffer> {
+  const { hearing } = call;
+  if (!hearing) return answer;
+  return answer.then(
+    (json) => hearing.answered(json, call, context),
+    (thrown: unknown) => hearing.failed(thrown, call, context),
+  );
+}
+
+function failed(thrown: unknown, call: BlockCall, context: CallContext): Promise<Buffer> {
+  if (call.hearing) return call.hearing.failed(thrown, call, context);
+  throw thrown;
+}
 
 /** As `askAt`, for methods about the argument `block`: null when there is no such block. */
 export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>

@@ -5,7 +5,6 @@ import {
   type BlockReference,
   blockReference,
   isBeyondAnyChain,
-  plainReference,
   pointerOf,
 } from "../evm/block-reference.ts";
 import { address, data, isHash, isQuantity, quantity, slot, toNumber } from "../evm/values.ts";
@@ -14,31 +13,28 @@ import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { type ContractsOf, contractAt } from "../namespaces/read-contracts.ts";
 import { type FixedPointer, readBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { askAt, type BlockCall, saysUnknown } from "./passing-on.ts";
+import { askAt, type BlockCall, type Hearing, referenceIn, saysUnknown } from "./passing-on.ts";
 
 const block = blockReference.optional().describe("Left out: latest.");
 
-/**
- * @param told What the caller is told instead of an error of a node.
- * @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it.
- */
-export function askState(
-  method: string,
-  call: BlockCall,
-  context: CallContext,
-  told = (thrown: unknown): unknown => thrown,
-): Promise<Buffer> {
-  const reference = plainReference(call.given[call.at]);
+/** @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it. */
+export function askState(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
+  const reference = referenceIn(call);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
-  // Besu says null when it does not know the state; no state is null.
-  const heard = (state: Buffer) => (isNull(state) ? notKept(reference, context) : state);
-  const failed = async (thrown: unknown): Promise<never> => {
-    if (saysUnknown(thrown)) return notKept(reference, context);
-    throw told(thrown);
-  };
-  const { given, sent, at, takesHash, whenOmitted } = call; // a spread would cost more than the rest of this function
-  return askAt(method, { given, sent, at, takesHash, whenOmitted, heard, failed }, context);
+  return askAt(method, call, context);
 }
+
+/** @param told What the caller is told instead of an error of a node. */
+export const hearingState = (told: (thrown: unknown) => unknown): Hearing => ({
+  // Besu says null when it does not know the state; no state is null.
+  answered: (state, call, context) => (isNull(state) ? notKept(referenceIn(call), context) : state),
+  failed: async (thrown, call, context) => {
+    if (saysUnknown(thrown)) return notKept(referenceIn(call), context);
+    throw told(thrown);
+  },
+});
+
+const STATE = hearingState((thrown) => thrown);
 
 const notKept = async (reference: unknown, context: CallContext): Promise<never> => {
   throw await withoutState(reference, context);
@@ -84,7 +80,11 @@ const stateMethod = (declaration: {
     params: { ...declaration.params, block },
     freshness: "until next block",
     answer: (args, context) =>
-      askState(declaration.name, { given: args, at: "block", takesHash: true }, context),
+      askState(
+        declaration.name,
+        { given: args, at: "block", takesHash: true, hearing: STATE },
+        context,
+      ),
   });
 
 const storageProof = z.looseObject({

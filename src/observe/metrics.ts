@@ -35,6 +35,14 @@ export type UpstreamRecord = {
   bytes: number;
 };
 
+type AnsweredBy = Omit<UpstreamRecord, "seconds" | "bytes">;
+
+type AnsweredSeries = AnsweredBy & {
+  readonly calls: Count;
+  readonly bytes: Count;
+  readonly times: Times;
+};
+
 /** An unhandled rejection, or an uncaught exception. */
 export type UnexpectedKind = "rejection" | "exception";
 
@@ -382,15 +390,35 @@ export class Metrics {
     count.value += 1;
   }
 
+  #lastAnswered: AnsweredSeries | undefined;
+
   upstreamAnswered(record: UpstreamRecord): void {
-    const { network, upstream, kind, purpose, seconds, bytes } = record;
+    const last = this.#lastAnswered;
+    const isAlike =
+      last?.upstream === record.upstream &&
+      last.network === record.network &&
+      last.kind === record.kind &&
+      last.purpose === record.purpose;
+    const series = isAlike ? last : this.#answeredOf(record);
+    this.#lastAnswered = series;
+    this.#countsOf(record.network).upstreamCalls += 1;
+    series.calls.value += 1;
+    series.bytes.value += record.bytes;
+    series.times.add(record.seconds);
+  }
+
+  /** What is raised by an answer. Those to the members of a batch raise the same. */
+  #answeredOf({ network, upstream, kind, purpose }: AnsweredBy): AnsweredSeries {
     const counters = this.#counters;
-    this.#countsOf(network).upstreamCalls += 1;
     const calls = counters["upstream_calls_total{network,upstream,outcome,purpose}"];
-    calls.add(1, network, upstream, kind, purpose);
-    counters["upstream_response_bytes_total{network,upstream}"].add(bytes, network, upstream);
+    const bytes = counters["upstream_response_bytes_total{network,upstream}"];
     const times = this.#histograms["upstream_call_seconds{network,upstream}"];
-    times.times(network, upstream).add(seconds);
+    return {
+      ...{ network, upstream, kind, purpose },
+      calls: calls.count(network, upstream, kind, purpose),
+      bytes: bytes.count(network, upstream),
+      times: times.times(network, upstream),
+    };
   }
 
   /** @param why Why another node was asked for the same call. */

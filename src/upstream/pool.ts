@@ -12,7 +12,7 @@ import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { AgreementRule } from "./asking/at-once.ts";
-import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
+import { CallDriver, type CallDriverParts, type DriverEnds } from "./asking/call-driver.ts";
 import type { CallEnds, CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
@@ -225,19 +225,17 @@ export class Pool {
     const isUncertain = options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);
     const question = { method, paramsJson, traits, options, isUncertain };
     const callers = this.#callers;
-    const answered = (reply: FinalReply): void => {
-      callers.leave();
-      this.#noteHead(question, reply);
-      if (reply.kind === "result") ends.answered(reply.json);
-      else ends.failed(errors.refusedByNode(reply.code, reply.message, reply.json));
-    };
-    const failed = (error: unknown): void => {
-      callers.leave();
-      ends.failed(this.#whyNobody(error, method));
-    };
     callers.enter();
-    this.#driver(question).begin(signal, answered, failed);
+    const open = new OpenCall({ question, ends, callers, hearing: this.#hearing });
+    this.#driver(question).begin(signal, open);
   }
+
+  readonly #hearing: Hearing = {
+    answered: ({ traits, paramsJson }, reply) => {
+      this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
+    },
+    failed: ({ method }, error) => this.#whyNobody(error, method),
+  };
 
   /** A method that only drained nodes have is away, and does exist. */
   #whyNobody(error: unknown, method: string): unknown {
@@ -246,10 +244,6 @@ export class Pool {
     const mayHaveIt = (node: Upstream): boolean =>
       isUsable(node) && this.#drained.has(node.name) && !node.isMissing(method);
     return this.#upstreams.some(mayHaveIt) ? errors.methodSpared(method, error) : error;
-  }
-
-  #noteHead({ traits, paramsJson }: UpstreamQuestion, reply: FinalReply): void {
-    this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
   }
 
   #driver(question: UpstreamQuestion): CallDriver {
@@ -280,6 +274,44 @@ export class Pool {
   #onChange(): void {
     for (const listener of [...this.#listeners]) listener();
     if (this.#upstreams.some(isUsable)) this.#network.resume();
+  }
+}
+
+/** What the pool makes of the end of a call. */
+type Hearing = {
+  readonly answered: (question: UpstreamQuestion, reply: FinalReply) => void;
+  /** @returns What the caller is told. */
+  readonly failed: (question: UpstreamQuestion, error: unknown) => unknown;
+};
+
+type OpenCallParts = {
+  readonly question: UpstreamQuestion;
+  readonly ends: CallEnds;
+  /** The callers of the nodes that the pool had when the call began. */
+  readonly callers: Pick<Occupancy, "leave">;
+  readonly hearing: Hearing;
+};
+
+/** A call of the pool that has not ended. */
+class OpenCall implements DriverEnds {
+  readonly #parts: OpenCallParts;
+
+  constructor(parts: OpenCallParts) {
+    this.#parts = parts;
+  }
+
+  answered(reply: FinalReply): void {
+    const { question, ends, callers, hearing } = this.#parts;
+    callers.leave();
+    hearing.answered(question, reply);
+    if (reply.kind === "result") ends.answered(reply.json);
+    else ends.failed(errors.refusedByNode(reply.code, reply.message, reply.json));
+  }
+
+  failed(error: unknown): void {
+    const { question, ends, callers, hearing } = this.#parts;
+    callers.leave();
+    ends.failed(hearing.failed(question, error));
   }
 }
 

@@ -37,6 +37,12 @@ export type CallDriverParts = {
   readonly network: AskingNetwork;
 };
 
+/** Who is told how a call ended. */
+export type DriverEnds = {
+  answered(reply: FinalReply): void;
+  failed(error: unknown): void;
+};
+
 const BEGUN: AskingEvent = { kind: "begun" };
 const TIMER: AskingEvent = { kind: "timer" };
 const ABORTED: AskingEvent = { kind: "aborted" };
@@ -53,8 +59,7 @@ export class CallDriver implements Waiting {
   /** What the call waits for, where the number of waiting calls is bounded. */
   #shortOf: Shortage | undefined;
   #signal: Signal | undefined;
-  #answered: (reply: FinalReply) => void = nothing;
-  #failed: (error: unknown) => void = nothing;
+  #ends: DriverEnds | undefined;
   readonly #parts: CallDriverParts;
 
   /** @param state The state of a call that has not begun. */
@@ -68,17 +73,12 @@ export class CallDriver implements Waiting {
    * with the signal.
    */
   outcome(signal: Signal): Promise<FinalReply> {
-    return new Promise((resolve, reject) => this.begin(signal, resolve, reject));
+    return new Promise((answered, failed) => this.begin(signal, { answered, failed }));
   }
 
   /** As `outcome`, without a promise. */
-  begin(
-    signal: Signal,
-    answered: (reply: FinalReply) => void,
-    failed: (error: unknown) => void,
-  ): void {
-    this.#answered = answered;
-    this.#failed = failed;
+  begin(signal: Signal, ends: DriverEnds): void {
+    this.#ends = ends;
     if (signal.aborted) {
       this.#step(ABORTED);
       return;
@@ -89,7 +89,7 @@ export class CallDriver implements Waiting {
       this.resume();
     } catch (error) {
       this.#end(); // there is a mistake in the code that decides: the call must not wait for its deadline
-      failed(error);
+      ends.failed(error);
     }
   }
 
@@ -164,7 +164,7 @@ export class CallDriver implements Waiting {
       this.#hear(reply, attempt, sentAtMs);
     } catch (error) {
       this.#end(); // there is a mistake in the code that judges answers: the call must not wait for its deadline
-      this.#failed(error);
+      this.#ends?.failed(error);
     }
   }
 
@@ -225,8 +225,8 @@ export class CallDriver implements Waiting {
     this.#end();
     if (this.#underWay > 0 && othersMs < NEVER && !this.#ending.aborted)
       this.#cancelTimer = clock.after(othersMs, () => this.#ending.abort(OUTRUN));
-    if (outcome instanceof RpcError) this.#failed(outcome);
-    else this.#answered(outcome);
+    if (outcome instanceof RpcError) this.#ends?.failed(outcome);
+    else this.#ends?.answered(outcome);
   }
 
   #end(): void {

@@ -18,7 +18,8 @@ type Waiter = {
 /** One call at the upstreams, for all callers that wait for it. */
 class SharedCall implements CallEnds {
   readonly ending = new Cancellation();
-  readonly #waiters: Waiter[] = [];
+  /** Most calls have one. */
+  #waiters: Waiter[] | undefined;
   readonly #paramsJson: string;
   readonly #inFlight: CallsByParams;
 
@@ -34,27 +35,29 @@ class SharedCall implements CallEnds {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         signal.removeEventListener("abort", leave);
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        if (this.#waiters.length === 0) {
+        waiters.splice(waiters.indexOf(waiter), 1);
+        if (waiters.length === 0) {
           this.#end();
           this.ending.abort(NOBODY_WAITS);
         }
         reject(errors.upstreamTimeout());
       };
       const waiter: Waiter = { signal, leave, resolve, reject };
-      this.#waiters.push(waiter);
+      if (this.#waiters) this.#waiters.push(waiter);
+      else this.#waiters = [waiter];
+      const waiters = this.#waiters;
       signal.addEventListener("abort", leave, { once: true });
     });
   }
 
   answered(json: Buffer): void {
     this.#end();
-    for (const waiter of this.#waiters) this.#finished(waiter).resolve(json);
+    for (const waiter of this.#waiters ?? []) this.#finished(waiter).resolve(json);
   }
 
   failed(error: unknown): void {
     this.#end();
-    for (const waiter of this.#waiters) this.#finished(waiter).reject(error);
+    for (const waiter of this.#waiters ?? []) this.#finished(waiter).reject(error);
   }
 
   #finished(waiter: Waiter): Waiter {

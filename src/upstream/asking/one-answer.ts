@@ -31,9 +31,13 @@ const LISTEN_MS = 1_000;
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|UND_ERR_CONNECT_TIMEOUT|waiting to reconnect)$/;
 
+/** Never written to. */
+const NONE: Attempt[] = [];
+
 export class OneAnswer {
   readonly #candidates: CandidateList;
-  readonly #underWay: Attempt[] = [];
+  /** A list of one is a list of one: the first `push` would make room for seventeen. */
+  #underWay: Attempt[] = NONE;
   readonly #failures: Reply["kind"][] = [];
   #attempts = 0;
   /** The shortest wait for a turn among those that were too long, in milliseconds. */
@@ -92,7 +96,8 @@ export class OneAnswer {
   #ask(attempt: Attempt, now: number): Attempt {
     const { traits, options } = this.#question;
     this.#attempts += 1;
-    this.#underWay.push(attempt);
+    if (this.#underWay.length === 0) this.#underWay = [attempt];
+    else this.#underWay.push(attempt);
     if (!traits.isHedgeable || options.reader) return attempt;
     const mayHelp = this.#candidates.hasNext || this.#view.hasOthers();
     this.#watched = attempt;
@@ -106,7 +111,8 @@ export class OneAnswer {
   }
 
   #read({ attempt, reply }: ReplyEvent, now: number): Decision {
-    this.#underWay.splice(this.#underWay.indexOf(attempt), 1);
+    if (this.#underWay.length === 1 && this.#underWay[0] === attempt) this.#underWay = NONE;
+    else this.#underWay.splice(this.#underWay.indexOf(attempt), 1);
     switch (reply.kind) {
       case "result":
       case "refused":

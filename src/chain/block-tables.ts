@@ -104,7 +104,6 @@ export class BlockTables {
     const own = Buffer.from(bytes.subarray(0, bytes.length));
     this.#head = { bytes: own, position: positionIn(own) };
     this.#blocks = [];
-    this.#places?.forget();
     return this.#head.position;
   }
 
@@ -183,9 +182,9 @@ export class BlockTables {
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     if (!bytes) return undefined;
     const position = { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
-    if (this.#places?.isAgain(position.number)) {
+    if (this.#places?.saw(position.number)) {
       const block = this.blockAt(position.number);
-      if (block) this.#places.stayAt(block);
+      if (block) this.#places.stayAt(block, this.#head);
     }
     return position;
   }
@@ -320,6 +319,7 @@ class TransactionPlaces {
   /** Transaction hash → index. */
   readonly #ofBlocks = new Map<StoredBlock, ReadonlyMap<string, number>>();
   #held = 0;
+  #head: object | undefined;
   #lastNumber = -1;
   #block: StoredBlock | undefined;
   #places: ReadonlyMap<string, number> | undefined;
@@ -329,20 +329,22 @@ class TransactionPlaces {
     return this.#block && index !== undefined ? { block: this.#block, index } : undefined;
   }
 
-  /** Whether the last transaction that was looked for was of this block, too. */
-  isAgain(number: number): boolean {
+  /** A transaction of this block was looked for. @returns Whether the one before it was of this block, too. */
+  saw(number: number): boolean {
     const isAgain = number === this.#lastNumber;
     this.#lastNumber = number;
     return isAgain;
   }
 
-  /** Its transactions are looked for here from now on. */
-  stayAt(block: StoredBlock): void {
+  /** Its transactions are looked for here from now on. @param head With another one, all blocks are read anew. */
+  stayAt(block: StoredBlock, head: object | undefined): void {
     const { transactions } = block.outline;
     if (transactions > MOST_OF_BLOCK) return;
+    if (head !== this.#head) this.#forget();
+    this.#head = head;
     let places = this.#ofBlocks.get(block);
     if (!places) {
-      if (this.#held + transactions > MOST_PLACES) this.forget();
+      if (this.#held + transactions > MOST_PLACES) this.#forget();
       places = new Map(block.transactionHashes().map((hash, index) => [hash, index]));
       this.#ofBlocks.set(block, places);
       this.#held += transactions;
@@ -351,11 +353,9 @@ class TransactionPlaces {
     this.#places = places;
   }
 
-  forget(): void {
+  #forget(): void {
     this.#ofBlocks.clear();
     this.#held = 0;
-    this.#block = undefined;
-    this.#places = undefined;
   }
 }
 

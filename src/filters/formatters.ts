@@ -90,13 +90,18 @@ function headsAs(itemOf: (block: StoredBlock) => string): Formatter {
     if (last?.hash !== block.hash) last = { hash: block.hash, item: itemOf(block) };
     return last.item;
   };
+  return eachAs((block) => [itemFor(block)]);
+}
+
+/** A formatter with the same items for a block whenever it is added, and none when it is removed. */
+function eachAs(told: (block: StoredBlock) => readonly string[]): Formatter {
   return {
     dropped: () => [],
-    added: (block) => [itemFor(block)],
+    added: told,
     addedWithin: async (range, most, view) =>
       oneByOne(range, most, (number) => {
         const block = view.blockAt(number);
-        return block && [itemFor(block)];
+        return block && told(block);
       }),
   };
 }
@@ -114,15 +119,7 @@ const epochOf = (epoch: StoredBlock): string =>
  */
 export const epochFormatters = (networkId: number): Formatters => ({
   logs: (criteria) => logsOfEpochs(criteria as EpochLogFilter, networkId),
-  blocks: {
-    dropped: () => [],
-    added: blockHashesOf,
-    addedWithin: async (range, most, view) =>
-      oneByOne(range, most, (number) => {
-        const epoch = view.blockAt(number);
-        return epoch && blockHashesOf(epoch);
-      }),
-  },
+  blocks: eachAs(blockHashesOf),
   heads: headsAs(epochOf),
   // A subscription is told the last epoch that stays, a polled filter the first one that is removed.
   pushedLogs: (criteria) => ({

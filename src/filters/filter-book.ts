@@ -5,7 +5,7 @@ import type { Position } from "../chain/stored-block.ts";
 import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
-import { inBatches, orAborted } from "../lib/waiting.ts";
+import { inBatches, orAborted, repeat } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
 import {
   type Criteria,
@@ -213,15 +213,10 @@ export class FilterBook {
   }
 
   async #takeUpLater(): Promise<void> {
-    const { signal } = this.#closing;
-    let isDone = false;
-    while (!isDone && !signal.aborted) {
-      await this.#parts.clock.sleep(TAKEN_UP_AGAIN_AFTER_MS, signal).catch(() => undefined);
-      isDone = await this.#takeUp().then(
-        () => true,
-        () => false,
-      );
-    }
+    const done = new AbortController();
+    const signal = AbortSignal.any([this.#closing.signal, done.signal]);
+    const takeUp = (): Promise<void> => this.#takeUp().then(() => done.abort());
+    await repeat(TAKEN_UP_AGAIN_AFTER_MS, takeUp, { clock: this.#parts.clock, signal });
   }
 
   async #takeUp(): Promise<void> {

@@ -200,13 +200,17 @@ function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
     const change = { context, parts, what: "a key was made", details: settingsIn(body) };
     return context.json(await shownOf(await keys.create(body), change), 201);
   });
-  app.openapi(keyRoutes.show, async (context) => {
-    const { name } = context.req.valid("param");
-    const key = await keys.show(name);
-    if (!key) throw problems.unknown(`there is no key of the name ${name}`);
-    return context.json(key, 200);
-  });
+  app.openapi(keyRoutes.show, async (context) =>
+    context.json(await keyOf(context.req.valid("param").name, parts), 200),
+  );
   addChanges(app, parts);
+}
+
+/** @throws Problem where there is no key of the name. */
+async function keyOf(name: string, { keys }: Pick<KeyParts, "keys">): Promise<Shown> {
+  const key = await keys.show(name);
+  if (!key) throw problems.unknown(`there is no key of the name ${name}`);
+  return key;
 }
 
 function addChanges(app: AdminApp, parts: KeyParts): void {
@@ -363,8 +367,7 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
     const { format, rows, ...asked } = context.req.valid("query");
     const report = await readUsageReport(parts, { ...asked, key });
     // A key that was removed from the file still has usage.
-    if (report.rows.length === 0 && !(await parts.keys.show(key)))
-      throw problems.unknown(`there is no key of the name ${key}`);
+    if (report.rows.length === 0) await keyOf(key, parts);
     return answerUsageReport(context, report, { format, rows });
   });
   app.openapi(operationRoutes.usageHours, async (context) =>
@@ -375,8 +378,7 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
 /** The usage of a key by hour. @throws Problem for a key that is unknown and has no usage. */
 async function hoursOf({ state, keys, clock }: AdminServerParts, key: string) {
   const hours = await readUsageHours(state, { key, nowMs: clock.wallTime() });
-  if (hours.every(({ calls, refused }) => calls + refused === 0) && !(await keys.show(key)))
-    throw problems.unknown(`there is no key of the name ${key}`);
+  if (hours.every(({ calls, refused }) => calls + refused === 0)) await keyOf(key, { keys });
   return { hours };
 }
 

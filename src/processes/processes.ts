@@ -93,11 +93,11 @@ export class Processes {
 
   /** The metrics of the processes that answer in time. */
   async measure(): Promise<Measured> {
-    const ask = async (child: Supervised) => {
+    const answers = this.#all.map(async (child) => {
       const values = await child.request({ what: "measure" }, TIMEOUT_MS);
       return [child.name, values as object[]] as const;
-    };
-    return new Map(await inTime(this.#all.map(ask)));
+    });
+    return new Map(await inTime(answers));
   }
 
   /** How the networks do, as the writer sees them. */
@@ -107,8 +107,7 @@ export class Processes {
 
   /** The incidents of the processes that answer in time. */
   async incidents(): Promise<readonly NetworkIncidents[]> {
-    const asked = this.#all.map((child) => child.request({ what: "incidents" }, TIMEOUT_MS));
-    return ((await inTime(asked)) as (readonly NetworkIncidents[])[]).flat();
+    return (await told<readonly NetworkIncidents[]>(this.#all, { what: "incidents" })).flat();
   }
 
   /** Resolves when all processes that answer in time have seen what is in the state now. */
@@ -121,9 +120,8 @@ export class Processes {
 
   /** The recent slow and failed calls of the servers that answer in time, newest first. */
   async calls(): Promise<readonly TailedCall[]> {
-    const asked = this.#servers.map((server) => server.request({ what: "calls" }, TIMEOUT_MS));
-    const told = (await inTime(asked)) as (readonly TailedCall[])[];
-    return told.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
+    const calls = await told<readonly TailedCall[]>(this.#servers, { what: "calls" });
+    return calls.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
   }
 
   /** Asks one of the servers that answer, each in its turn. @throws ChildFailed */
@@ -230,6 +228,10 @@ export class Processes {
     else this.#servers[server - 1]?.send({ kind: "answer", server, id, result: { kind: "away" } });
   }
 }
+
+/** What those processes answer that do so in time. */
+const told = async <Value>(asked: readonly Supervised[], request: Request): Promise<Value[]> =>
+  (await inTime(asked.map((child) => child.request(request, TIMEOUT_MS)))) as Value[];
 
 /** What those give that answer in time. */
 const inTime = async <Value>(asked: readonly Promise<Value>[]): Promise<Value[]> =>

@@ -12,6 +12,7 @@ import {
 } from "jose";
 import type { Logger } from "pino";
 import type { Clock } from "../../lib/clock.ts";
+import { keepNewest } from "../../lib/keep-newest.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 
@@ -186,12 +187,11 @@ export class IdentityTokens {
   }
 
   #remember(text: string, verified: Verified): void {
-    this.#known.set(text, verified);
-    if (this.#known.size <= MOST_KNOWN) return;
-    const now = this.#parts.clock.wallTime();
-    for (const [each, { untilMs }] of this.#known) if (untilMs <= now) this.#known.delete(each);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size >= MOST_KNOWN) {
+      const now = this.#parts.clock.wallTime();
+      for (const [each, { untilMs }] of this.#known) if (untilMs <= now) this.#known.delete(each);
+    }
+    keepNewest(this.#known, [text, verified], MOST_KNOWN);
   }
 
   #hasKeyOf(kid: string | undefined): boolean {

@@ -92,10 +92,10 @@ export class KeyBook {
   /** Configured keys first, then those that were made, by name. */
   async list(): Promise<readonly KeyView[]> {
     const now = this.#parts.clock.wallTime();
-    const made = (await this.#parts.state.list(RECORDS))
-      .map(({ text }) => readRecord(text))
-      .filter((record) => record && !this.#configuredKey(record.settings.name))
-      .flatMap((record) => (record ? [this.#viewOf(record)] : []));
+    const made = (await this.#parts.state.list(RECORDS)).flatMap(({ text }) => {
+      const record = readRecord(text);
+      return record && !this.#configuredKey(record.settings.name) ? this.#viewOf(record) : [];
+    });
     return [...this.#configured.keys.map((key) => viewOfConfigured(key, now)), ...made];
   }
 

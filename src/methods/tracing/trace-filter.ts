@@ -71,9 +71,7 @@ async function matching(
       numbers.map(async (number) => {
         const block = await findMinedBlock(number, context);
         if (!block) throw errors.headerNotFound();
-        return (await tracesOfBlock(block, context)).filter(
-          (trace) => isJson(trace) && matches(trace),
-        );
+        return (await tracesOfBlock(block, context)).filter(matches);
       }),
     ).catch((thrown: unknown) => {
       if (!isTooMuchWork(thrown)) throw thrown;
@@ -114,9 +112,8 @@ async function ownIntersection(
   const both = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
   // Some nodes know no mode, and refuse what they do not know.
   const own = both.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : both;
-  const matches = matcherOf(filter);
-  const isMatch = (trace: unknown): boolean => isJson(trace) && matches(trace);
-  return own.kind === "result" ? { ...own, value: page(own.value.filter(isMatch), filter) } : own;
+  if (own.kind !== "result") return own;
+  return { ...own, value: page(own.value.filter(matcherOf(filter)), filter) };
 }
 
 /** One list at a time, which means the same for all nodes. */
@@ -140,12 +137,14 @@ const page = (traces: readonly unknown[], { after, count: most }: TraceFilter) =
 };
 
 /** Matches as OpenEthereum does: a contract that is created, and the beneficiary of one that ends, are recipients. */
-function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json) => boolean {
+function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: unknown) => boolean {
   const wanted = (list: readonly string[] | null | undefined): ReadonlySet<unknown> =>
     new Set(list?.map((each) => each.toLowerCase()));
   const [senders, recipients] = [wanted(fromAddress), wanted(toAddress)];
   const isEither = mode === "union" && senders.size > 0 && recipients.size > 0;
-  return ({ action, result }) => {
+  return (trace) => {
+    if (!isJson(trace)) return false;
+    const { action, result } = trace;
     const { from, address: ended, to, refundAddress, author } = Object(action) as Json;
     const { address: created } = Object(result) as Json;
     const isFrom = [from, ended].some((each) => senders.has(each));

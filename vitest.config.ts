@@ -59,6 +59,9 @@ const overProcesses = {
   setupFiles: ["test/support/seed.ts", "test/support/failed-logs.ts"],
 };
 
+/** What is done again and again there takes a quarter of a minute, and on one busy core two minutes. */
+const inDepth = { ...overProcesses, testTimeout: 3 * ENDS_AFTER_MS };
+
 export default defineConfig({
   test: {
     reporters: ["default", closingLineReporter],
@@ -97,7 +100,7 @@ export default defineConfig({
           name: "deep",
           include: [...without(asksForDepth, [...measured, ...alone, ...long]), ...long],
           provide: { isDeep: true, seed: seedOf("deep") },
-          ...overProcesses,
+          ...inDepth,
         },
       },
       {
@@ -111,7 +114,7 @@ export default defineConfig({
           include: measured,
           provide: { isDeep: true, seed: seedOf("deep") },
           ...oneByOne(2),
-          ...overProcesses,
+          ...inDepth,
         },
       },
     ],

@@ -1,6 +1,7 @@
 // Callers that ask without a pause, in batches, and what they were answered.
 import { expect } from "vitest";
 import { type Envelope, post } from "../support/ask.ts";
+import { stopwatch } from "../support/own-time.ts";
 
 /** Calls in a batch; each costs one compute unit. */
 export const BATCH = 20;
@@ -16,6 +17,8 @@ export type Served = {
   /** Compute units. */
   readonly units: number;
   readonly seconds: number;
+  /** Of these the seconds in which callers, and the gateways that were named, had a processor. */
+  readonly servedSeconds: number;
   /** By the share, in its order. */
   readonly each: readonly number[];
   /** Calls that were turned away by a limit. */
@@ -30,7 +33,12 @@ const body = JSON.stringify(
 export type IsOver = (units: number) => boolean;
 
 /** Full load until it is over: each caller sends one batch after the other. */
-export async function load(shares: readonly Share[], isOver: IsOver): Promise<Served> {
+export async function load(
+  shares: readonly Share[],
+  isOver: IsOver,
+  gateways: readonly { readonly pid: number | undefined }[] = [],
+): Promise<Served> {
+  const servedMs = stopwatch(...gateways);
   const from = performance.now();
   const each = shares.map(() => 0);
   const sum = (): number => each.reduce((units, more) => units + more, 0);
@@ -45,7 +53,8 @@ export async function load(shares: readonly Share[], isOver: IsOver): Promise<Se
   await Promise.all(
     shares.flatMap(({ url, callers }, at) => Array.from({ length: callers }, () => call(url, at))),
   );
-  return { units: sum(), seconds: (performance.now() - from) / 1000, each, refused };
+  const seconds = (performance.now() - from) / 1000;
+  return { units: sum(), seconds, servedSeconds: servedMs() / 1000, each, refused };
 }
 
 /** For so long. */

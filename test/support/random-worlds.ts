@@ -36,5 +36,5 @@ export function itInRandomWorlds<World extends RandomWorld>(
     }
   };
   const seeds = Array.from({ length: amount.worlds }, (_, index) => index + 1);
-  it.each(seeds)(`${title}, seed %i`, inWorld, 120_000);
+  it.each(seeds)(`${title}, seed %i`, inWorld);
 }

@@ -97,7 +97,7 @@ export class ThreadLink {
       onHang: (silentMs) => {
         log.error({ silentMs }, `${name} hangs: ended`);
         cancelGivingUp = clock.after(ENDING_MS, () => onStuck(`${name} cannot be ended`));
-        void worker.terminate();
+        this.#end();
       },
     });
     worker.on("message", (message: FromThread) => this.#hear(message));
@@ -138,14 +138,18 @@ export class ThreadLink {
     this.#worker.postMessage(message, transferred);
   }
 
-  /** Ends it. V8 aborts the whole process when it is interrupted between two of its modules: then it ends itself. */
   async close(): Promise<void> {
     if (this.#hasEnded) return;
-    if (this.isUp) return void (await this.#worker.terminate());
     this.#worker.ref();
-    this.#worker.postMessage({ kind: "end" } satisfies ToThread);
+    this.#end();
     // Not by `once` of node:events: a thread that fails ends too, and its error is in the log already.
     await new Promise((resolve) => this.#worker.once("exit", resolve));
+  }
+
+  /** V8 aborts the whole process when a thread is interrupted between two of its modules: then it ends itself. */
+  #end(): void {
+    if (this.isUp) void this.#worker.terminate();
+    else this.#worker.postMessage({ kind: "end" } satisfies ToThread);
   }
 
   #takeBeats(): number {

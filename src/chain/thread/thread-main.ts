@@ -153,5 +153,6 @@ function beat(beats: Int32Array): void {
 const { beats: counter, isSpare } = workerData as ThreadStart;
 // On Linux a thread has a priority of its own; elsewhere it would be that of the whole process.
 if (isSpare && process.platform === "linux") setPriority(SPARE_PRIORITY);
-beat(new Int32Array(counter));
 parentPort?.on("message", receive);
+// The first sign of life comes once no module is left to evaluate: from then on the thread may be terminated.
+setImmediate(() => beat(new Int32Array(counter)));

@@ -26,7 +26,15 @@ import type { MempoolFilters } from "./mempool-reader.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import { PushedRecords } from "./pushed-record.ts";
 import { retrace } from "./retrace.ts";
-import { LOST_AFTER, LOST_AGAIN_AFTER_MS, Lost, waitForCursor, walk, withPath } from "./walk.ts";
+import {
+  LOST_AFTER,
+  LOST_AGAIN_AFTER_MS,
+  Lost,
+  type Within,
+  waitForCursor,
+  walk,
+  withPath,
+} from "./walk.ts";
 
 export type FilterLimits = {
   readonly perKey: KeptFiltersOptions["perKey"];
@@ -58,8 +66,6 @@ export type FilterCaller = {
 
 /** The caller's signal is made when it is read for the first time. */
 type Waiting = Pick<FilterCaller, "signal">;
-
-type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
 
 /** The question of a filter, and its formatter. */
 type AskedFormat = { readonly asked: FilterQuestion; readonly formatter: Formatter };

@@ -6,13 +6,9 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { Changes } from "./open-filter.ts";
-import { deliveredBlocks, found, isOnChain, Lost } from "./walk.ts";
+import { deliveredBlocks, found, isOnChain, Lost, type Within } from "./walk.ts";
 
-type RetraceParts = {
-  readonly view: ChainView;
-  /** Throws when the caller's time is up before the promise is there. */
-  readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
-};
+type RetraceParts = { readonly view: ChainView; readonly within: Within };
 
 /** How many blocks are looked at one by one at most. */
 const BLOCKS_AT_MOST = 4_096;

@@ -25,11 +25,13 @@ type WalkOptions = {
   readonly isShared: boolean;
 };
 
+/** Waits for the promise. @throws RpcError when the caller's time is up before it is there. */
+export type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
+
 type WalkParts = {
   readonly view: () => ChainView | undefined;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Throws when the caller's time is up before the promise is there. */
-  readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
+  readonly within: Within;
 };
 
 /** The chain, and a way to blocks that it does not have. */
@@ -187,8 +189,7 @@ type CursorWaitParts = {
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** The caller's signal is made when it is read. */
   readonly caller: { readonly signal: Signal };
-  /** Throws when the caller's time is up before the promise is there. */
-  readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
+  readonly within: Within;
 };
 
 /** How long a walk waits for a block that another gateway has seen, and how often it looks, in milliseconds. */

@@ -10,7 +10,7 @@ import { Rounds } from "../../lib/waiting.ts";
 import type { State } from "../../state/state.ts";
 import { Allowance } from "./allowances.ts";
 import { Members } from "./members.ts";
-import type { ReservationParts } from "./reservation.ts";
+import { RESERVATION_TIMEOUT_MS, type ReservationParts } from "./reservation.ts";
 
 /** The configured limits of one key. */
 export type LimitSettings = {
@@ -52,8 +52,6 @@ export type MeterOptions = {
 
 /** For a key without a setting of its own, in each process: whole batches run in any of them. */
 const USUAL_CONCURRENT_CALLS = 2_000;
-/** A call waits for reservations no longer than this. */
-const TIMEOUT_MS = 1000;
 
 export class Meter {
   #settings: LimitSettings;
@@ -166,7 +164,7 @@ export class Meter {
 
   async #wait(units: number, first: Promise<void>): Promise<RateLimit | undefined> {
     const { clock } = this.#parts;
-    const untilMs = clock.now() + TIMEOUT_MS;
+    const untilMs = clock.now() + RESERVATION_TIMEOUT_MS;
     for (let coming = first; ; ) {
       await coming;
       const nowMs = clock.now();

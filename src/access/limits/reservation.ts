@@ -31,7 +31,7 @@ const LOOK_AGAIN_MS = 1000;
 /** A grant whose answer was lost can be claimed for half of this time, in milliseconds. */
 const KEPT_MS = 3_600_000;
 /** A call waits for a reservation no longer than this, in milliseconds; then the state counts as away. */
-const TIMEOUT_MS = 1000;
+export const RESERVATION_TIMEOUT_MS = 1000;
 
 export class Reservation {
   #held = 0;
@@ -151,7 +151,7 @@ export class Reservation {
     this.#isAsking = true;
     this.#triedAtMs = clock.now();
     const timeout = Promise.withResolvers<void>();
-    const cancel = clock.after(TIMEOUT_MS, () => {
+    const cancel = clock.after(RESERVATION_TIMEOUT_MS, () => {
       this.#lose();
       timeout.resolve();
     });

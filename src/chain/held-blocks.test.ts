@@ -172,4 +172,21 @@ describe("a block that comes a second time, from a node that writes it in anothe
       expect(String(reader.blockAt(2)?.receipts())).toBe(blockAt(2).receiptsJson);
     });
   });
+
+  it("takes its transactions with it when it leaves, although they were found just now", async () => {
+    await both(async (reader) => {
+      await store.apply({ removed: 0, added: [recordFrom(blockAt(4))] });
+      reader.refresh();
+      const places = () =>
+        blockAt(4).signed.map(({ hash }) => reader.transactionPosition(hash)?.index);
+      const all = blockAt(4).signed.map((_, index) => index);
+      expect([places(), places().toReversed()]).toEqual([all, all.toReversed()]);
+      await store.apply({ removed: 1, added: [] });
+      reader.refresh();
+      expect(places()).toEqual(all.map(() => undefined));
+      await store.apply({ removed: 0, added: [recordFrom(blockAt(4))] });
+      reader.refresh();
+      expect(places()).toEqual(all);
+    });
+  });
 });

@@ -1,6 +1,7 @@
 // A filter tells no more than its key may be told now: the real process over a real node, reloaded.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
+import { settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -26,6 +27,7 @@ describe.skipIf(!isHere)("a filter that was made before its key was bound to les
   beforeAll(async () => {
     anvil = (await startAnvil()) as AnvilNode;
     gateway = await startGatewayProcess(settings({}));
+    await settled(gateway.endpoint("main"), anvil); // filters are made over a followed chain
     const { emitter, reverter } = anvil;
     ids["listed"] = (await call("eth_newFilter", { address: emitter })).result;
     ids["other"] = (await call("eth_newFilter", { address: [emitter, reverter] })).result;

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../packages/devnet/src/contracts.ts";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { latest, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -50,6 +51,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     gateway = await start();
     url = gateway.endpoint("main");
     from = ((await ask(anvil.url, "eth_accounts")).result as string[])[0] ?? "";
+    await settled(url, anvil);
   });
 
   afterAll(async () => {
@@ -58,13 +60,6 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     await rm(data, { recursive: true, force: true });
   });
 
-  const latestHash = async (at: string): Promise<string> =>
-    (await read<{ hash: string }>(at, "eth_getBlockByNumber", "latest", false)).hash;
-  const settled = (): Promise<unknown> =>
-    until(
-      "the gateway has the node's head",
-      async () => (await latestHash(url)) === (await latestHash(anvil.url)),
-    );
   /** Emits five logs, in a block of its own; the hash. */
   const emit = async (): Promise<string> => {
     const transaction = { from, to: anvil.emitter, data: inputWord(9), gas: "0x100000" };
@@ -104,7 +99,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
 
   it("tells dropped logs with `removed`, newest block first, then the new ones", async () => {
     await read(anvil.url, "anvil_mine", "0x1");
-    await settled();
+    await settled(url, anvil);
     const id = await newFilter({ address: anvil.emitter });
     const hashes = [await emit(), await emit()];
     const told = await poll(id);
@@ -112,7 +107,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
       hashes.flatMap((hash) => Array(5).fill(hash)),
     );
     await read(anvil.url, "anvil_reorg", 2, []);
-    await settled();
+    await settled(url, anvil);
     const fresh = await emit();
     const after = await poll(id);
     const gone = after.filter(({ removed }) => removed);
@@ -126,7 +121,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
   it("tells each new canonical block's hash, in order", async () => {
     const id = await read<string>(url, "eth_newBlockFilter");
     await read(anvil.url, "anvil_mine", "0x3");
-    await settled();
+    await settled(url, anvil);
     const told = await poll<string>(id);
     const head = Number(await read(url, "eth_blockNumber"));
     const wanted = await Promise.all(
@@ -144,10 +139,10 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     );
     expect(told).toEqual(wanted);
     await read(anvil.url, "anvil_reorg", 2, []);
-    await settled();
+    await settled(url, anvil);
     const branch = await poll<string>(id);
     expect(branch).toHaveLength(2);
-    expect(branch.at(-1)).toBe(await latestHash(anvil.url));
+    expect(branch.at(-1)).toBe((await latest(anvil.url)).hash);
     expect(await read(url, "eth_getFilterLogs", id).catch(String)).toContain("filter not found");
   });
 
@@ -252,7 +247,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     await read(anvil.url, "eth_sendTransaction", transaction);
     gateway = await start();
     url = gateway.endpoint("main");
-    await settled();
+    await settled(url, anvil);
     expect(await poll(first)).toHaveLength(10);
     for (const id of ids.slice(1)) expect(await poll(id)).toHaveLength(15);
     expect(await poll<string>(blocks)).toHaveLength(3);

@@ -23,8 +23,8 @@ export async function audit(
   const { config, limit, json } = optionsIn(argv, OPTIONS);
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
     throw new WrongUsage(`--limit: want a number from 1 to ${MOST_ENTRIES}`);
-  const { path } = configOf("audit", config, environment);
-  const { entries } = await withStateOf(readConfig(path, environment), (state) =>
+  const found = configOf("audit", config, environment);
+  const { entries } = await withStateOf(readConfig(found.path, found.environment), (state) =>
     auditTrailOf(state, systemClock).read({ limit: Number(limit) }),
   );
   if (json) return print(JSON.stringify(entries, null, 2));

@@ -1,5 +1,5 @@
 // A configuration file that is missing, or wrong: for a command that begins, and for a gateway that runs.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -73,6 +73,18 @@ describe("where a configuration is looked for", () => {
   ])("with --config $given and $environment it is $found", ({ given, environment, found }) => {
     expect(findConfig(given, environment, folder)?.path).toMatch(new RegExp(`${found}$`));
     expect(findConfig(undefined, {}, join(folder, "empty"))).toBeUndefined();
+  });
+
+  it("is that of a gateway over development nodes, which reads no variable", async () => {
+    const HEADGATE_DATA = join(folder, "named");
+    await mkdir(HEADGATE_DATA, { recursive: true });
+    const text = JSON.stringify({
+      data: "its own",
+      networks: { dev: { family: "evm", chainId: 1, upstreams: ["http://127.0.0.1:1"] } },
+    });
+    await writeFile(join(HEADGATE_DATA, "devnet.json"), `# process ${process.pid}\n${text}`);
+    const found = configOf("keys list", undefined, { HEADGATE_DATA });
+    expect(readConfig(found.path, found.environment).data).toBe("its own");
   });
 
   it("is told where there is none", () => {

@@ -103,19 +103,21 @@ export const leftConfigPath = (
     { nodes: "quick-start.yaml", devnet: "devnet.json" }[over],
   );
 
+/** A configuration for a command, with the environment that it is read with. */
+type FoundConfig = Pick<ConfigSource, "path"> & { readonly environment: Environment };
+
 /** As `findConfig`, for commands that need a configuration. @throws CommandFailure where there is none. */
 export function configOf(
   command: string,
   given: string | undefined,
   environment: Environment,
-): ConfigSource {
+): FoundConfig {
   const found = findConfig(given, environment);
-  if (found) return found;
+  if (found) return { path: found.path, environment };
   const devnet = leftConfigPath(environment, "devnet");
-  if (isOfRunning(devnet))
-    return { path: devnet, because: "a gateway runs over development nodes here" };
+  if (isOfRunning(devnet)) return { path: devnet, environment: {} }; // no variable has a say over development nodes
   const left = leftConfigPath(environment);
-  if (existsSync(left)) return { path: left, because: "a gateway was started without a file" };
+  if (existsSync(left)) return { path: left, environment };
   const message = `${command}: --config is missing, HEADGATE_CONFIG names no file, there is no ${DEFAULT_CONFIG} in this folder, and no HEADGATE_UPSTREAMS_… is set; headgate init writes a file`;
   throw new CommandFailure(message, { exitCode: 2 });
 }

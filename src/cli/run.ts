@@ -113,9 +113,9 @@ async function runOther(
       return init({ urls, configPath }, environment, print);
     }
     case "check": {
-      const { path } = configOf("check", configPath, environment);
+      const found = configOf("check", configPath, environment);
       const { check } = await import("./check.ts");
-      return check(await readKnownConfig(path, environment), print);
+      return check(await readKnownConfig(found.path, found.environment), print);
     }
     case "methods": {
       const { printAllMethods, printMethodsOfKey } = await import("./methods.ts");

@@ -34,10 +34,12 @@ export async function store(
   const [word = "", ...rest] = argv;
   if (word !== "show" && word !== "forget") throw new WrongUsage(`unknown command store ${word}`);
   const values = optionsIn(rest, OPTIONS);
-  const { path } = configOf(`store ${word}`, values.config, environment);
-  const config = await readKnownConfig(path, environment);
+  const found = configOf(`store ${word}`, values.config, environment);
+  const config = await readKnownConfig(found.path, found.environment);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
-    throw new WrongUsage(`there is no network ${values.network} in ${path ?? "the environment"}`);
+    throw new WrongUsage(
+      `there is no network ${values.network} in ${found.path ?? "the environment"}`,
+    );
   return word === "show" ? show(values, config, print) : forget(values, config, print);
 }
 

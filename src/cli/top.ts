@@ -55,8 +55,8 @@ async function adminOf(
       throw new WrongUsage("--url: want http://host:port of the admin port");
     return { url: url.replace(/\/$/, ""), token };
   }
-  const { path } = configOf("top", given, environment);
-  const { admin } = await readKnownConfig(path, environment);
+  const found = configOf("top", given, environment);
+  const { admin } = await readKnownConfig(found.path, found.environment);
   return { url: urlOf(admin.listen, admin.listen.port), token: token ?? admin.token };
 }
 

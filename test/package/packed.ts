@@ -1,7 +1,7 @@
 // The packages as they are published, installed into empty folders. They are packed once for all tests of a run.
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync, renameSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,7 +75,9 @@ export async function nodeOf(version: string): Promise<string> {
   const folder = await emptyFolder("node");
   await npm(folder, ["install", "--ignore-scripts", `${name}@${version}`]);
   const bin = join(folder, "bin");
-  cpSync(join(folder, "node_modules", name, "bin"), bin, { recursive: true });
+  // Not a copy: while another thread starts a process, that one has all files that are open here, and what is open for
+  // writing cannot be started ("Text file busy").
+  renameSync(join(folder, "node_modules", name, "bin"), bin);
   return bin;
 }
 

@@ -111,7 +111,7 @@ function askPinned(
   return context
     .ask(method, params, { crossCheck: BY_NULL, block: number, variant: byHash(method) })
     .then(
-      (json) => call.hearing?.answered(json, call, context) ?? json,
+      (json) => answered(json, call, context),
       (thrown: unknown) => {
         // No node takes hashes, or none has this block any more.
         if (isMethodMissing(thrown) || saysUnknown(thrown))
@@ -134,13 +134,15 @@ function askByNumber(
 }
 
 function heard(answer: Promise<Buffer>, call: BlockCall, context: CallContext): Promise<Buffer> {
-  const { hearing } = call;
-  if (!hearing) return answer;
+  if (!call.hearing) return answer;
   return answer.then(
-    (json) => hearing.answered(json, call, context),
-    (thrown: unknown) => hearing.failed(thrown, call, context),
+    (json) => answered(json, call, context),
+    (thrown: unknown) => failed(thrown, call, context),
   );
 }
+
+const answered = (json: Buffer, call: BlockCall, context: CallContext): Buffer | Promise<Buffer> =>
+  call.hearing ? call.hearing.answered(json, call, context) : json;
 
 function failed(thrown: unknown, call: BlockCall, context: CallContext): Promise<Buffer> {
   if (call.hearing) return call.hearing.failed(thrown, call, context);

@@ -226,15 +226,15 @@ export class Pool {
     const question = { method, paramsJson, traits, options, isUncertain };
     const callers = this.#callers;
     callers.enter();
-    const open = new OpenCall({ question, ends, callers, hearing: this.#hearing });
-    this.#driver(question).begin(signal, open);
+    const call = new PoolCall({ question, ends, callers, pool: this.#ofCalls });
+    this.#driver(question).begin(signal, call);
   }
 
-  readonly #hearing: Hearing = {
-    answered: ({ traits, paramsJson }, reply) => {
+  readonly #ofCalls: PoolOfCall = {
+    noteHead: ({ traits, paramsJson }, reply) => {
       this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
     },
-    failed: ({ method }, error) => this.#whyNobody(error, method),
+    whyNobody: (error, method) => this.#whyNobody(error, method),
   };
 
   /** A method that only drained nodes have is away, and does exist. */
@@ -277,41 +277,41 @@ export class Pool {
   }
 }
 
-/** What the pool makes of the end of a call. */
-type Hearing = {
-  readonly answered: (question: UpstreamQuestion, reply: FinalReply) => void;
+/** The pool, as the end of a call needs it. */
+type PoolOfCall = {
+  readonly noteHead: (question: UpstreamQuestion, reply: FinalReply) => void;
   /** @returns What the caller is told. */
-  readonly failed: (question: UpstreamQuestion, error: unknown) => unknown;
+  readonly whyNobody: (error: unknown, method: string) => unknown;
 };
 
-type OpenCallParts = {
+type PoolCallParts = {
   readonly question: UpstreamQuestion;
   readonly ends: CallEnds;
   /** The callers of the nodes that the pool had when the call began. */
   readonly callers: Pick<Occupancy, "leave">;
-  readonly hearing: Hearing;
+  readonly pool: PoolOfCall;
 };
 
-/** A call of the pool that has not ended. */
-class OpenCall implements DriverEnds {
-  readonly #parts: OpenCallParts;
+/** A call until its end: one object for each, and no closures, since thousands wait at once. */
+class PoolCall implements DriverEnds {
+  readonly #parts: PoolCallParts;
 
-  constructor(parts: OpenCallParts) {
+  constructor(parts: PoolCallParts) {
     this.#parts = parts;
   }
 
   answered(reply: FinalReply): void {
-    const { question, ends, callers, hearing } = this.#parts;
+    const { question, ends, callers, pool } = this.#parts;
     callers.leave();
-    hearing.answered(question, reply);
+    pool.noteHead(question, reply);
     if (reply.kind === "result") ends.answered(reply.json);
     else ends.failed(errors.refusedByNode(reply.code, reply.message, reply.json));
   }
 
   failed(error: unknown): void {
-    const { question, ends, callers, hearing } = this.#parts;
+    const { question, ends, callers, pool } = this.#parts;
     callers.leave();
-    ends.failed(hearing.failed(question, error));
+    ends.failed(pool.whyNobody(error, question.method));
   }
 }
 

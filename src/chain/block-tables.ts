@@ -182,10 +182,9 @@ export class BlockTables {
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     if (!bytes) return undefined;
     const position = { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
-    if (this.#places?.saw(position.number)) {
-      const block = this.blockAt(position.number);
-      if (block) this.#places.stayAt(block, this.#head);
-    }
+    const inARow = this.#places?.saw(position.number) ?? 0;
+    const block = inARow > 1 ? this.blockAt(position.number) : undefined;
+    if (block) this.#places?.stayAt(block, { inARow, head: this.#head });
     return position;
   }
 
@@ -312,7 +311,7 @@ class BlockOfTurn {
 }
 
 /**
- * Where the transactions of a block are, once two of them were asked for one after the other: who asks for some of a block
+ * Where the transactions of a block are, once some of them were asked for one after the other: who asks for some of a block
  * asks for all of them. Whether the block is still canonical is for the caller to see.
  */
 class TransactionPlaces {
@@ -321,6 +320,7 @@ class TransactionPlaces {
   #held = 0;
   #head: object | undefined;
   #lastNumber = -1;
+  #inARow = 0;
   #block: StoredBlock | undefined;
   #places: ReadonlyMap<string, number> | undefined;
 
@@ -329,21 +329,28 @@ class TransactionPlaces {
     return this.#block && index !== undefined ? { block: this.#block, index } : undefined;
   }
 
-  /** A transaction of this block was looked for. @returns Whether the one before it was of this block, too. */
-  saw(number: number): boolean {
-    const isAgain = number === this.#lastNumber;
+  /** A transaction of this block was looked for. @returns How many of it were, one after the other. */
+  saw(number: number): number {
+    this.#inARow = number === this.#lastNumber ? this.#inARow + 1 : 1;
     this.#lastNumber = number;
-    return isAgain;
+    return this.#inARow;
   }
 
-  /** Its transactions are looked for here from now on. @param head With another one, all blocks are read anew. */
-  stayAt(block: StoredBlock, head: object | undefined): void {
+  /**
+   * Its transactions are looked for here from now on, if they are held, or enough were looked for to be worth reading all.
+   * @param asked.head With another one, all blocks are read anew.
+   */
+  stayAt(
+    block: StoredBlock,
+    { inARow, head }: { readonly inARow: number; readonly head: object | undefined },
+  ): void {
     const { transactions } = block.outline;
     if (transactions > MOST_OF_BLOCK) return;
     if (head !== this.#head) this.#forget();
     this.#head = head;
     let places = this.#ofBlocks.get(block);
     if (!places) {
+      if (inARow * READ_FOR_ONE < transactions) return;
       if (this.#held + transactions > MOST_PLACES) this.#forget();
       places = new Map(block.transactionHashes().map((hash, index) => [hash, index]));
       this.#ofBlocks.set(block, places);
@@ -361,6 +368,8 @@ class TransactionPlaces {
 
 /** In transactions: finding one of more is not worth reading all of them. */
 const MOST_OF_BLOCK = 1_000;
+/** So many are read for each one that was looked for, at most: it takes as long as a dozen looks into the store. */
+const READ_FOR_ONE = 64;
 /** In transactions, each of which takes about 200 bytes. */
 const MOST_PLACES = 20_000;
 

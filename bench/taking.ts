@@ -17,7 +17,7 @@ const BLOCKS = Number(process.env["BENCH_BLOCKS"] ?? 400);
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 4);
 /** As many as the backfill has under way, and writes together. */
 const AT_ONCE = 4;
-const WRITTEN_AT_ONCE = 4;
+const WRITTEN_AT_ONCE = 16;
 /** Shares of the time that the thread that writes is busy: always too much, and never. */
 const THREADS = [
   { threads: 1, busyShare: 1 },

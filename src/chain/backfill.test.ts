@@ -152,13 +152,37 @@ it("moves the tail soon for the first blocks: a reorganisation reaches them", as
   expect([...tails].slice(0, 4)).toEqual([HEAD, HEAD - 4, HEAD - 8, HEAD - 16]);
 });
 
+it("writes sixteen blocks together, and fewer where they are large or come slowly", async () => {
+  const written: number[] = [];
+  const { add } = store.below;
+  store.below.add = (records) => {
+    written.push(records.length);
+    return add.call(store.below, records);
+  };
+  const megabyte = (record: BlockRecord): BlockRecord => ({
+    ...record,
+    outline: { ...record.outline, transactionBytes: 2 ** 20 },
+  });
+  fill(async (number, signal) => {
+    if (number < HEAD - 224) await clock.sleep(400, signal).catch(() => undefined);
+    const isLarge = number < HEAD - 128 && number >= HEAD - 224;
+    return isLarge ? megabyte(block(number)) : block(number);
+  });
+  await until(() => store.tables.tail === TAIL);
+  expect(written.slice(0, 10)).toEqual([4, 4, 8, 16, 16, 16, 16, 16, 16, 16]);
+  expect(written.slice(10, 22)).toEqual(new Array(12).fill(8));
+  expect(Math.max(...written.slice(22))).toBeLessThan(10);
+});
+
 it("keeps what it has when it is closed", async () => {
+  let waiting = 0;
   fill(async (number, signal) => {
     if (number > HEAD - 40) return block(number);
+    waiting += 1;
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     return undefined;
   });
-  await until(() => store.tables.tail === HEAD - 32 && store.below.count === 4);
+  await until(() => store.tables.tail === HEAD - 32 && waiting === 4);
   await backfill?.close();
   expect(store.tables.tail).toBe(HEAD - 39);
   expect(missing(HEAD - 39, HEAD - 1)).toEqual([]);

@@ -22,8 +22,13 @@ export type BackfillOptions = {
 
 /** How many blocks are fetched at the same time: few, since callers wait for the same nodes. */
 const AT_ONCE = 4;
-/** How many blocks are written in one transaction, which takes a few milliseconds. */
-const WRITTEN_AT_ONCE = 4;
+/**
+ * How many blocks are written in one transaction: each is flushed to disk, and writes anew the pages that lead to what it
+ * changed. Fewer where these have this many bytes, or came no faster than in this time, in milliseconds.
+ */
+const WRITTEN_AT_ONCE = 16;
+const WRITTEN_BYTES = 8 * 2 ** 20;
+const WRITTEN_AFTER_MS = 500;
 /** How long the backfill rests after some blocks, as a share of what they took. */
 const REST = 1 / 32;
 /** After how many blocks the tail moves. An entry of the log index costs the same for one block as for many. */
@@ -155,7 +160,12 @@ export class Backfill {
     for (;;) {
       const takenAt = clock.now();
       if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
-      const records = await fetching.take(WRITTEN_AT_ONCE);
+      const records = await fetching.take(
+        (taken) =>
+          taken.length === WRITTEN_AT_ONCE ||
+          bytesOf(taken) >= WRITTEN_BYTES ||
+          clock.now() - takenAt >= WRITTEN_AFTER_MS,
+      );
       if (records.length === 0 || !(await store.below.add(records))) break;
       // Callers wait for the same nodes and the same disk, so no more is written for a while.
       const pauseMs = (clock.now() - takenAt) * REST;
@@ -181,6 +191,9 @@ export class Backfill {
   }
 }
 
+const bytesOf = (blocks: readonly TakenBlock[]): number =>
+  blocks.reduce((sum, { outline }) => sum + outline.transactionBytes + outline.receiptBytes, 0);
+
 /** Fetches items ahead, a few at the same time, and hands them out in order, up to the first that nobody has. */
 class FetchedInOrder<Item> {
   readonly #ahead: Promise<Item | undefined>[] = [];
@@ -193,19 +206,19 @@ class FetchedInOrder<Item> {
     this.#fetch = fetch;
   }
 
-  /** @returns Fewer than `most` only when there are no more. */
-  async take(most: number): Promise<Item[]> {
+  /** @returns None only when there are no more. */
+  async take(areEnough: (items: readonly Item[]) => boolean): Promise<Item[]> {
     const items: Item[] = [];
-    while (items.length < most) {
+    do {
       this.#fetchAhead();
       const item = await this.#ahead.shift();
-      if (item === undefined) break;
+      if (item === undefined) {
+        this.end();
+        this.#ahead.length = 0; // they come after the gap
+        break;
+      }
       items.push(item);
-    }
-    if (items.length < most) {
-      this.end();
-      this.#ahead.length = 0; // they come after the gap
-    }
+    } while (!areEnough(items));
     return items;
   }
 

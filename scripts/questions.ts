@@ -10,6 +10,7 @@ const CHANGING =
   /^(?:push|pop|shift|unshift|splice|set|add|delete|clear|sort|reverse|fill|say|take|spend|inc|dec|observe|learn|forget|note|count|remove|resize|begin|start|stop|end|abort|close|write|send|emit)$/;
 /** Found again from its source at any time: by the file's end and the member. */
 const MEMOS = [
+  "ambiguity.ts knownNames[place]",
   "block-tables.ts #head",
   "block-tables.ts #blocks",
   "block-tables.ts partKeyBytes",

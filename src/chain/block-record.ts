@@ -1,6 +1,7 @@
 // A block as it is taken in: the node's own JSON, cut into the parts that the store holds and later answers are put
 // together from. Pure: bytes in, bytes out.
-import { findElementsInSteps, findList, type List, type Span } from "../jsonrpc/members.ts";
+import type { PlacedList } from "../jsonrpc/element-reader.ts";
+import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import {
   encodeDirectory,
@@ -119,7 +120,9 @@ export type ParsedBlock = {
   };
   readonly receipts: readonly unknown[];
   /** Where the transactions stand in the block's JSON, and the receipts in theirs; left out: they are looked for. */
-  readonly places?: { readonly transactions: List; readonly receipts: List } | undefined;
+  readonly places?:
+    | { readonly transactions: PlacedList; readonly receipts: PlacedList }
+    | undefined;
 };
 
 /**
@@ -139,7 +142,14 @@ export function* cutRecord(
   if (receiptSpans?.length !== hashes.length) return undefined;
   const receipts: ReceiptWithLogs[] = [];
   for (const [index, span] of receiptSpans.entries()) {
-    const located = yield* locateLogs(sliceOf(json.receipts, span), parsedReceipts[index]);
+    const located = yield* locateLogs(
+      {
+        json: sliceOf(json.receipts, span),
+        inner: places?.receipts.inner?.[index],
+        at: span.start,
+      },
+      parsedReceipts[index],
+    );
     if (!located) return undefined;
     receipts.push(located);
   }

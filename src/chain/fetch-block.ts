@@ -1,8 +1,8 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
 
 import { isHash } from "../evm/values.ts";
-import { parseList } from "../jsonrpc/element-stream.ts";
-import { findMembers, type List, textOf } from "../jsonrpc/members.ts";
+import { type PlacedList, parseList } from "../jsonrpc/element-reader.ts";
+import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Json } from "../proofs/json.ts";
@@ -139,7 +139,7 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
 async function readBlock(
   json: Buffer,
   terms: FetchTerms,
-): Promise<{ kind: "block"; block: ParsedBlock; at: List } | Failure> {
+): Promise<{ kind: "block"; block: ParsedBlock; at: PlacedList } | Failure> {
   if (isNull(json)) return { kind: "unknown" };
   const { transactions: most } = terms.limits;
   const list = await terms.turns.do(parseList(json, { path: ["transactions"], most }));
@@ -157,7 +157,7 @@ async function readBlock(
 async function readReceipts(
   json: Buffer,
   terms: FetchTerms,
-): Promise<{ list: readonly Json[]; at: List } | Failure> {
+): Promise<{ list: readonly Json[]; at: PlacedList } | Failure> {
   const { transactions: most, logs: mostLogs } = terms.limits;
   const list = await terms.turns.do(parseList(json, { path: [], most }));
   if (list.kind === "too many") return tooLarge(`more than ${most} receipts`);

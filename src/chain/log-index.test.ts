@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parseList } from "../jsonrpc/element-reader.ts";
+import { atOnce } from "../lib/turns.ts";
 import {
   addPositions,
   allBlocks,
   intersect,
+  locateLogs,
   noBlocks,
   numbersIn,
   SEGMENT_BLOCKS,
@@ -60,5 +63,45 @@ describe("the blocks that have a term", () => {
         expect([told[0], told.at(-1), told.length]).toEqual([from, to, to - from + 1]);
       }),
     );
+  });
+});
+
+describe("the logs of a receipt", () => {
+  const [one, other] = ["1", "2"].map((digit) => `0x${digit.repeat(40)}`);
+  const topic = `0x${"3".repeat(64)}`;
+  const log = { address: one, topics: [topic, topic], data: "0x", removed: false };
+  const late = { data: "0x", removed: false, topics: [topic], address: other };
+  const bare = { address: other, topics: [], removed: false };
+
+  it.each([
+    { logs: [log, late, bare] },
+    { x: "{", logs: [log], y: "}" },
+    { x: "}{", logs: [late, log] },
+    {
+      logs: [
+        { ...log, data: "}" },
+        { ...bare, data: "{" },
+      ],
+    },
+    { x: { logs: [bare] }, logs: [log] },
+    { logs: [{ ...log, data: '","topics":["' }] },
+  ])("are found with their addresses and topics in %j", (receipt) => {
+    const json = Buffer.from(`[{"logs":[]},${JSON.stringify(receipt)}]`);
+    const list = atOnce(parseList(json, { path: [], most: 2 }));
+    if (list.kind !== "parsed") throw new Error("this is JSON");
+    const { start = 0, end } = list.at.elements[1] ?? {};
+    const own = json.subarray(start, end);
+    const placed = { json: own, inner: list.at.inner?.[1], at: start };
+    const located = atOnce(locateLogs(placed, list.elements[1]));
+    const read = located?.logs.map(({ start: from, length, addressAt = -1, topicsAt = -1 }) => {
+      const text = own.toString("latin1", from, from + length);
+      const topics = text.slice(topicsAt, text.indexOf("]", topicsAt) + 1);
+      const address = text.slice(addressAt, text.indexOf('"', addressAt));
+      return { whole: JSON.parse(text), address, topics: JSON.parse(topics) };
+    });
+    expect(read).toEqual(
+      receipt.logs.map((each) => ({ whole: each, address: each.address, topics: each.topics })),
+    );
+    expect(located).toEqual(atOnce(locateLogs({ json: own }, list.elements[1])));
   });
 });

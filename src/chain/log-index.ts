@@ -1,7 +1,7 @@
 // The index of logs: which blocks of a segment have a term, and where each log of a block stands in its receipts,
 // with its terms. A query reads the index first, and of the receipts only what matches.
 import { ADDRESS, fieldOfTopic, hashTerm, type LogRange } from "../evm/log-filter.ts";
-import { QUOTE } from "../jsonrpc/ascii.ts";
+import { CLOSE_BRACKET, COMMA, QUOTE } from "../jsonrpc/ascii.ts";
 import { findInnerObjects, findList, type Span } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
 
@@ -38,23 +38,40 @@ type ParsedLog = {
 /** How many logs are located between two pauses. */
 const STEP = 64;
 
+/** A receipt's JSON. */
+type PlacedReceipt = {
+  readonly json: Buffer;
+  /** See `PlacedList`, and where the receipt begins in that text; left out: its logs are looked for. */
+  readonly inner?: readonly Span[] | undefined;
+  readonly at?: number;
+};
+
 /** @param parsed The same receipt, parsed. @returns undefined when it is not a receipt with its logs. */
-export function* locateLogs(receipt: Buffer, parsed: unknown): Work<ReceiptWithLogs | undefined> {
+export function* locateLogs(
+  receipt: PlacedReceipt,
+  parsed: unknown,
+): Work<ReceiptWithLogs | undefined> {
+  const { json, at = 0 } = receipt;
   const { logs } = parsed as { logs?: unknown };
   if (!Array.isArray(logs)) return undefined;
-  if (logs.length === 0) return { json: receipt, logs: [] };
+  if (logs.length === 0) return { json, logs: [] };
   if (logs.some((log: ParsedLog) => log.removed === undefined))
     return yield* withRemoved(parsed as object, logs);
-  const elements = yield* spansOfLogs(receipt, logs.length);
+  // Logs are objects. When there are as many braces as logs, these are the logs.
+  const isInner = receipt.inner?.length === logs.length;
+  const elements = isInner ? receipt.inner : yield* spansOfLogs(json, logs.length);
   if (elements?.length !== logs.length) return undefined;
+  const from = isInner ? at : 0;
   const spans: LocatedLog[] = [];
-  for (const [index, { start, end }] of elements.entries()) {
+  for (const [index, span] of elements.entries()) {
     if (index % STEP === STEP - 1) yield;
-    const termed = termsOf(receipt.toString("latin1", start, end), logs[index]);
+    const start = span.start - from;
+    const end = span.end - from;
+    const termed = termsOf(json.toString("latin1", start, end), logs[index]);
     if (!termed) return undefined;
     spans.push({ ...termed, start, length: end - start });
   }
-  return { json: receipt, logs: spans };
+  return { json, logs: spans };
 }
 
 /** Logs are objects. When the receipt has as many objects as logs, these objects are the logs. */
@@ -71,7 +88,7 @@ function* withRemoved(
   logs: readonly ParsedLog[],
 ): Work<ReceiptWithLogs | undefined> {
   const whole = { ...receipt, logs: logs.map((log) => ({ ...log, removed: false })) };
-  return yield* locateLogs(Buffer.from(JSON.stringify(whole)), whole);
+  return yield* locateLogs({ json: Buffer.from(JSON.stringify(whole)) }, whole);
 }
 
 /** @param log The log's JSON with one character for each byte. */
@@ -80,16 +97,43 @@ function termsOf(
   { address, topics }: ParsedLog,
 ): Pick<TermedLog, "addressAt" | "topicsAt" | "topicCount" | "terms"> | undefined {
   if (typeof address !== "string" || !areTopics(topics)) return undefined;
-  const terms = [
-    hashTerm(address, ADDRESS),
-    ...topics.map((topic, index) => hashTerm(topic, fieldOfTopic(index))),
-  ];
-  return {
-    addressAt: offsetOfText(log, `"address":"${address}"`, '"address":"'.length),
-    topicsAt: offsetOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
-    topicCount: topics.length,
-    terms,
-  };
+  const terms = [hashTerm(address, ADDRESS)];
+  for (let index = 0; index < topics.length; index += 1)
+    terms.push(hashTerm(topics[index] ?? "", fieldOfTopic(index)));
+  return { ...placesIn(log, address, topics), topicCount: topics.length, terms };
+}
+
+const ADDRESS_FIRST = '{"address":"';
+const THEN_TOPICS = '","topics":[';
+
+function placesIn(
+  log: string,
+  address: string,
+  topics: readonly string[],
+): Pick<TermedLog, "addressAt" | "topicsAt"> {
+  // Most nodes begin a log so.
+  const addressAt = ADDRESS_FIRST.length;
+  const isFirst = log.startsWith(ADDRESS_FIRST) && log.startsWith(address, addressAt);
+  const behind = addressAt + address.length;
+  const topicsAt = behind + THEN_TOPICS.length - 1;
+  return isFirst && log.startsWith(THEN_TOPICS, behind) && areAt(log, topicsAt, topics)
+    ? { addressAt, topicsAt }
+    : {
+        addressAt: offsetOfText(log, `"address":"${address}"`, '"address":"'.length),
+        topicsAt: offsetOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
+      };
+}
+
+/** Whether the list is written there without spaces. */
+function areAt(log: string, listAt: number, topics: readonly string[]): boolean {
+  let at = listAt + 1;
+  for (const topic of topics) {
+    if (log.charCodeAt(at) !== QUOTE || !log.startsWith(topic, at + 1)) return false;
+    at += TOPIC_BYTES + 2;
+    if (log.charCodeAt(at - 1) !== QUOTE) return false;
+    at += log.charCodeAt(at) === COMMA ? 1 : 0;
+  }
+  return log.charCodeAt(at) === CLOSE_BRACKET;
 }
 
 const areTopics = (topics: unknown): topics is string[] =>

@@ -6,7 +6,7 @@ import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Turns, Work } from "../lib/turns.ts";
 import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-block.ts";
-import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
+import { type BlockRecord, cutRecord } from "./block-record.ts";
 import { BlockStore, type ChainUpdate, type RunWrite } from "./block-store.ts";
 import type {
   AskedNode,
@@ -100,7 +100,7 @@ function* judge(
   if (!isTheOneAskedFor(reference, fetched))
     return refuted("identity", "another block than asked for");
   // The proof is of what was parsed, but the node's bytes are stored and served: both must mean the same.
-  const ambiguity = yield* ambiguityOf(fetched.json);
+  const ambiguity = yield* ambiguityOf(fetched);
   if (ambiguity !== undefined) return refuted("shape", ambiguity);
   const { block, receipts, uncles } = fetched;
   const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
@@ -116,9 +116,14 @@ const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolea
     ? block.hash.toLowerCase() === reference.hash.toLowerCase()
     : Number(block.number) === reference.number;
 
-function* ambiguityOf({ block, receipts, uncles }: BlockJson): Work<string | undefined> {
-  for (const json of [block, receipts, uncles]) {
-    const found = json && (yield* findAmbiguity(json));
+function* ambiguityOf({ json, places }: FetchedBlock): Work<string | undefined> {
+  const { block, receipts, uncles } = json;
+  const unclear = [
+    ...[places?.transactions.isClear ? undefined : block],
+    ...[places?.receipts.isClear ? undefined : receipts, uncles],
+  ];
+  for (const text of unclear) {
+    const found = text && (yield* findAmbiguity(text));
     if (found !== undefined) return found;
   }
   return undefined;

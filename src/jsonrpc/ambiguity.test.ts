@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ownMsOf } from "../../test/support/own-time.ts";
-import { ambiguityIn, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
+import { ambiguityIn, isWrittenOnce, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
 
 const isAmbiguous = (text: string): boolean => ambiguityIn(Buffer.from(text)) !== undefined;
 
@@ -100,6 +100,31 @@ describe("members that readers may take for each other", () => {
       }),
       { numRuns: 5_000 },
     );
+  });
+
+  it("are in no text that says no more than its value", () => {
+    const isPlain = (text: string): boolean => /^[ -\x7f]*$/.test(text) && !text.includes("\\");
+    let plain = 0;
+    fc.assert(
+      fc.property(node, (value) => {
+        const text = write(value, "");
+        const isOnce = isPlain(text) && isWrittenOnce(JSON.parse(text), text.length);
+        if (isOnce) plain += 1;
+        if (isOnce) expect(collides(value)).toBe(false);
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(plain).toBeGreaterThan(500);
+  });
+
+  it.each([
+    ['{"a":"0x1","b":[{"c":null,"d":false,"e":true},[],{}]}', true],
+    ['{"a":"0x1","a":"0x1"}', false],
+    ['{"a":1e3,"a":10}', false], // longer as it is written out
+    ['{"a":"0x1", "b":""}', false],
+    ['{"topic":"","Topic":""}', false],
+  ])("may be in %s: %s is not", (text, isOnce) => {
+    expect(isWrittenOnce(JSON.parse(text), text.length)).toBe(isOnce);
   });
 
   it("take no more time where an object has a great many", () => {

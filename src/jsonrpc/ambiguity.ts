@@ -71,6 +71,64 @@ function countMembers(value: unknown, levels: number): number {
   return count;
 }
 
+/**
+ * Whether a text says no more than the value that JSON.parse made of it, in the shortest way there is: then the parse dropped
+ * no member, since that would have been further text. Where a number is in it, or it nests deeper than a block, that is
+ * not known.
+ *
+ * @param length Of the text, which is ASCII without escapes.
+ */
+export const isWrittenOnce = (value: unknown, length: number): boolean =>
+  shortestLength(value, BLOCK_LEVELS) === length;
+
+/** A block nests six levels deep: block, transactions, transaction, access list, entry, keys. */
+const BLOCK_LEVELS = 8;
+
+/** NaN where it is not known, or names differ in case. */
+function shortestLength(value: unknown, levels: number): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value === "boolean" || value === null) return value === false ? 5 : 4;
+  if (typeof value !== "object" || levels === 0) return Number.NaN;
+  if (Array.isArray(value)) {
+    let length = 2 + Math.max(0, value.length - 1);
+    for (const element of value) length += shortestLength(element, levels - 1);
+    return length;
+  }
+  let length = lengthOfNames(Object.keys(value));
+  for (const member of Object.values(value))
+    length += typeof member === "string" ? member.length + 2 : shortestLength(member, levels - 1);
+  return length;
+}
+
+// Objects of a few kinds come again and again, so their names are looked at once.
+
+type Names = { readonly names: readonly string[]; readonly length: number };
+const knownNames: (Names | undefined)[] = [];
+const KNOWN_NAMES = 64;
+/** Of all names of an object, in characters. */
+const KNOWN_LENGTH = 1_024;
+
+/** What an object of these members takes without their values; NaN where names differ in case only. */
+function lengthOfNames(names: readonly string[]): number {
+  const { length } = names;
+  const last = names[length - 1] ?? "";
+  const place = (length * 8 + last.length + last.charCodeAt(0)) % KNOWN_NAMES || 0;
+  const known = knownNames[place];
+  if (known && areEqual(known.names, names)) return known.length;
+  const punctuation = 2 + 3 * length + Math.max(0, length - 1);
+  const sum = names.reduce((all, name) => all + name.length, punctuation);
+  const found = { names, length: areAlike(names) ? Number.NaN : sum };
+  if (length <= MANY && sum <= KNOWN_LENGTH) knownNames[place] = found;
+  return found.length;
+}
+
+function areEqual(ones: readonly string[], others: readonly string[]): boolean {
+  if (ones.length !== others.length) return false;
+  for (let index = 0; index < ones.length; index += 1)
+    if (ones[index] !== others[index]) return false;
+  return true;
+}
+
 /** Most objects have so few members that comparing each with each is the fastest. */
 const FEW = 10;
 

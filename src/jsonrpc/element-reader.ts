@@ -1,9 +1,22 @@
-// Reads the elements of a JSON array as values, one after the other. For an object without objects in it, such as a log
-// or a transfer, only the runtime's own search and parser look at its bytes.
-import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from "./ascii.ts";
-import { skipSpace, skipValue } from "./members.ts";
+// Reads the elements of a JSON array as values, one after the other. Where it can be, only the runtime's own search and
+// parser look at its bytes.
+import { isAscii } from "node:buffer";
+import type { Work } from "../lib/turns.ts";
+import { isWrittenOnce } from "./ambiguity.ts";
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+} from "./ascii.ts";
+import { ElementStream } from "./element-stream.ts";
+import { type List, type Span, skipSpace, skipValue } from "./members.ts";
 import { parsed } from "./raw-json.ts";
 
+/** For an object without objects in it, such as a log or a transfer, no other code looks at its bytes. */
 export class ElementReader {
   /** The last element: its position, its text, and its value; undefined when it is no JSON. */
   start = 0;
@@ -67,5 +80,202 @@ export class ElementReader {
   #break(): false {
     this.isBroken = true;
     return false;
+  }
+}
+
+export type ParsedList =
+  | {
+      readonly kind: "parsed";
+      /** The text, with an empty array in place of the one that was looked for. */
+      readonly around: unknown;
+      readonly elements: readonly unknown[];
+      /** Where they stand. Of several arrays at the path these are the elements of all, and where the last one stands. */
+      readonly at: PlacedList;
+    }
+  /** What stands behind them was not looked at. */
+  | { readonly kind: "too many" }
+  | { readonly kind: "malformed" };
+
+export type PlacedList = List & {
+  /**
+   * For each element where the braces stand in it, in pairs, that nest no deeper than in the element itself. They are those
+   * of its objects, if it has as many; else some stand in texts. Left out: nobody looked.
+   */
+  readonly inner?: readonly (readonly Span[])[];
+  /** Whether all readers read the same in the whole text (`ambiguity.ts`); false: it is not known. */
+  readonly isClear: boolean;
+};
+
+/** Bytes between two pauses: under a millisecond's work. */
+const STEP = 1 << 16;
+
+/**
+ * Parses a long text in steps: the elements of one array in it one by one, then what is around them.
+ *
+ * @param options.path See `ElementStreamOptions`. @param options.most Elements.
+ */
+export function* parseList(
+  json: Buffer,
+  options: { readonly path: readonly string[]; readonly most: number },
+): Work<ParsedList> {
+  return (yield* parsePlainList(json, options)) ?? (yield* parseAnyList(json, options));
+}
+
+function* parseAnyList(
+  json: Buffer,
+  { path, most }: { readonly path: readonly string[]; readonly most: number },
+): Work<ParsedList> {
+  const elements: unknown[] = [];
+  const spans: Span[] = [];
+  const stream = new ElementStream(
+    { path, maxElementBytes: json.length, maxRestBytes: json.length },
+    (element, start, end) => {
+      elements.push(element);
+      spans.push({ start, end });
+      return elements.length <= most;
+    },
+  );
+  for (let at = 0; at < json.length; at += STEP) {
+    if (!stream.add(json.subarray(at, at + STEP))) return { kind: "malformed" };
+    if (elements.length > most) return { kind: "too many" };
+    yield;
+  }
+  const rest = stream.finish();
+  const around = rest && parsed(rest);
+  if (around === undefined) return { kind: "malformed" };
+  const at = { ...stream.arrayAt, elements: spans, isClear: false };
+  return { kind: "parsed", around, elements, at };
+}
+
+/** A longer text is not looked through for what is not plain. */
+const LONGEST_PLAIN = 1 << 24;
+
+/**
+ * The same of a list as nodes write it: of objects, without spaces between them, in ASCII without escapes. The runtime's own
+ * search finds where they end.
+ *
+ * Braces in texts do no harm. What is taken for an element is one: it parses, and no JSON object is the beginning of
+ * another. Without escapes the name of the list stands nowhere but where it is a name, or a whole text.
+ *
+ * @returns undefined when it is written in another way, or is no JSON.
+ */
+function* parsePlainList(
+  json: Buffer,
+  { path, most }: { readonly path: readonly string[]; readonly most: number },
+): Work<ParsedList | undefined> {
+  if (path.length > 1 || json.length > LONGEST_PLAIN) return undefined;
+  if (!isAscii(json) || json.includes(BACKSLASH)) return undefined;
+  const start = startOfList(json, path[0]);
+  if (start < 0) return undefined;
+  const elements: unknown[] = [];
+  const spans: Span[] = [];
+  const inner: Span[][] = [];
+  let isClear = true;
+  const reader = new PlainObjects(json);
+  let at = start + 1;
+  let pauseAt = at + STEP;
+  while (json[at] !== CLOSE_BRACKET) {
+    if (!reader.read(at)) return undefined;
+    elements.push(reader.value);
+    if (elements.length > most) return { kind: "too many" };
+    spans.push({ start: at, end: reader.end });
+    inner.push(reader.pairs);
+    isClear &&= isWrittenOnce(reader.value, reader.end - at);
+    at = reader.end;
+    if (json[at] === CLOSE_BRACKET) break;
+    if (json[at] !== COMMA || json[at + 1] !== OPEN_BRACE) return undefined;
+    at += 1;
+    if (at < pauseAt) continue;
+    pauseAt = at + STEP;
+    yield;
+  }
+  const end = at + 1;
+  const rest = json.toString("latin1", 0, start + 1) + json.toString("latin1", at);
+  const around = parsed(rest);
+  if (around === undefined || !isListIn(around, path[0])) return undefined;
+  isClear &&= isWrittenOnce(around, rest.length);
+  return { kind: "parsed", around, elements, at: { start, end, elements: spans, inner, isClear } };
+}
+
+/** Where the list's bracket stands; -1 when that is not sure. */
+function startOfList(json: Buffer, name: string | undefined): number {
+  if (name === undefined) return json[0] === OPEN_BRACKET ? 0 : -1;
+  const quoted = JSON.stringify(name);
+  const at = json.indexOf(quoted, 0, "latin1");
+  const start = at + quoted.length + 1;
+  const isList = at >= 0 && json[start - 1] === COLON && json[start] === OPEN_BRACKET;
+  return isList && json.indexOf(quoted, start, "latin1") < 0 ? start : -1;
+}
+
+const isListIn = (around: unknown, name: string | undefined): boolean =>
+  Array.isArray(name === undefined ? around : (around as Readonly<Record<string, unknown>>)[name]);
+
+/** How much of the bytes is a string at one time, unless one object is longer. A large string is new memory each time. */
+const WINDOW = 1 << 16;
+
+/** Reads objects of a text that is ASCII without escapes, rising. */
+class PlainObjects {
+  /** The last object, the offset behind it, and the pairs of braces in it; none when some have others in them. */
+  value: unknown;
+  end = -1;
+  pairs: Span[] = [];
+  /** What the text begins with, and its next braces. */
+  #from = 0;
+  #text = "";
+  #open = -1;
+  #close = -1;
+  readonly #json: Buffer;
+
+  constructor(json: Buffer) {
+    this.#json = json;
+  }
+
+  /** @returns Whether an object begins there, and was read. */
+  read(start: number): boolean {
+    if (this.#json[start] !== OPEN_BRACE) return false;
+    let end = this.#findEnd(start);
+    for (let bytes = WINDOW; end < 0 && !this.#isLast; bytes *= 2) {
+      this.#text = this.#json.toString("latin1", start, start + bytes);
+      this.#from = start;
+      this.#open = this.#text.indexOf("{");
+      this.#close = this.#text.indexOf("}");
+      end = this.#findEnd(start);
+    }
+    if (end < 0) return false;
+    this.end = end;
+    this.value = parsed(this.#text.slice(start - this.#from, end - this.#from));
+    return this.value !== undefined;
+  }
+
+  get #isLast(): boolean {
+    return this.#from + this.#text.length === this.#json.length;
+  }
+
+  /** The offset behind the braces that begin there; -1 when they do not end in the text, or none begin. */
+  #findEnd(start: number): number {
+    const text = this.#text;
+    const from = this.#from;
+    this.pairs = [];
+    if (this.#open !== start - from) return -1;
+    let depth = 0;
+    let opened = 0;
+    let innerAt = 0;
+    for (;;) {
+      const at = this.#close;
+      if (at < 0) return -1;
+      if (this.#open >= 0 && this.#open < at) {
+        depth += 1;
+        opened += 1;
+        if (depth === 2) innerAt = this.#open;
+        this.#open = text.indexOf("{", this.#open + 1);
+        continue;
+      }
+      this.#close = text.indexOf("}", at + 1);
+      depth -= 1;
+      if (depth === 1) this.pairs.push({ start: from + innerAt, end: from + at + 1 });
+      if (depth > 0) continue;
+      if (this.pairs.length + 1 !== opened) this.pairs = [];
+      return from + at + 1;
+    }
   }
 }

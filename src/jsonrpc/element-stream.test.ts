@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { atOnce } from "../lib/turns.ts";
-import { ElementStream, type ElementStreamOptions, parseList } from "./element-stream.ts";
-import { findList } from "./members.ts";
+import { ElementStream, type ElementStreamOptions } from "./element-stream.ts";
 
 const roomy = { path: ["result", "logs"], maxElementBytes: 1e6, maxRestBytes: 1e6 };
 
@@ -141,51 +139,3 @@ function parses(text: string): boolean {
     return false;
   }
 }
-
-const parse = (text: string, path: readonly string[], most = 100) =>
-  atOnce(parseList(Buffer.from(text), { path, most }));
-
-describe("a long list parsed in steps", () => {
-  it("is what JSON.parse finds", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.jsonValue()),
-        fc.dictionary(fc.string(), fc.jsonValue()),
-        (list, rest) => {
-          const { list: _, ...others } = { ...rest, list };
-          const text = JSON.stringify({ ...others, list });
-          expect(parse(text, ["list"], list.length)).toMatchObject({
-            kind: "parsed",
-            around: JSON.parse(JSON.stringify({ ...others, list: [] })),
-            elements: JSON.parse(JSON.stringify(list)),
-          });
-          expect(parse(JSON.stringify(list), [], list.length)).toMatchObject({ around: [] });
-        },
-      ),
-    );
-  });
-
-  it("tells where the list and its elements stand, as a look for them does, however it is cut", () => {
-    const long = fc.array(fc.oneof(fc.jsonValue(), fc.constant("é".repeat(40_000))));
-    fc.assert(
-      fc.property(long, fc.dictionary(fc.string(), fc.jsonValue()), (list, rest) => {
-        const text = `{ "rest" : ${JSON.stringify(rest)}, "list" : ${JSON.stringify(list, null, 1)} , "more":[] }`;
-        const json = Buffer.from(text);
-        const found = parse(text, ["list"], list.length);
-        expect(found).toMatchObject({ at: atOnce(findList(json, "list")) });
-      }),
-    );
-  });
-
-  it("ends at the first element too many, whatever stands behind it", () => {
-    const elements = Array.from({ length: 100_000 }, () => "{}").join();
-    expect(parse(`[${elements},`, [], 99)).toEqual({ kind: "too many" });
-  });
-
-  it.each(["", "7", "[", '{"list":[1,]}', '{"list":[1]', '{"list":[1]}}', '{"list":[01]}'])(
-    "is nothing of %s",
-    (text) => {
-      expect(parse(text, ["list"])).toEqual({ kind: "malformed" });
-    },
-  );
-});

@@ -1,6 +1,5 @@
 // Reads a JSON document that is larger than memory should hold: the elements of one array in it are
 // handed out one by one as their bytes arrive, in chunks that are cut anywhere, and only the rest is kept.
-import type { Work } from "../lib/turns.ts";
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -10,8 +9,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from "./ascii.ts";
-import { isSpace, type List, type Span } from "./members.ts";
-import { parsed } from "./raw-json.ts";
+import { isSpace, type Span } from "./members.ts";
 import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 
 export type ElementStreamOptions = {
@@ -168,53 +166,6 @@ export class ElementStream {
     this.#restFrom = end;
     return this.#rest.append(chunk, from, end);
   }
-}
-
-export type ParsedList =
-  | {
-      readonly kind: "parsed";
-      /** The text, with an empty array in place of the one that was looked for. */
-      readonly around: unknown;
-      readonly elements: readonly unknown[];
-      /** Where they stand. Of several arrays at the path these are the elements of all, and where the last one stands. */
-      readonly at: List;
-    }
-  /** What stands behind them was not looked at. */
-  | { readonly kind: "too many" }
-  | { readonly kind: "malformed" };
-
-/** Bytes between two pauses: under a millisecond's work. */
-const STEP = 1 << 16;
-
-/**
- * Parses a long text in steps: the elements of one array in it one by one, then what is around them.
- *
- * @param options.path See `ElementStreamOptions`. @param options.most Elements.
- */
-export function* parseList(
-  json: Buffer,
-  options: { readonly path: readonly string[]; readonly most: number },
-): Work<ParsedList> {
-  const { path, most } = options;
-  const elements: unknown[] = [];
-  const spans: Span[] = [];
-  const stream = new ElementStream(
-    { path, maxElementBytes: json.length, maxRestBytes: json.length },
-    (element, start, end) => {
-      elements.push(element);
-      spans.push({ start, end });
-      return elements.length <= most;
-    },
-  );
-  for (let at = 0; at < json.length; at += STEP) {
-    if (!stream.add(json.subarray(at, at + STEP))) return { kind: "malformed" };
-    if (elements.length > most) return { kind: "too many" };
-    yield;
-  }
-  const rest = stream.finish();
-  const around = rest && parsed(rest);
-  if (around === undefined) return { kind: "malformed" };
-  return { kind: "parsed", around, elements, at: { ...stream.arrayAt, elements: spans } };
 }
 
 type ArrayState = "behind bracket" | "behind comma" | "in element" | "behind element" | "skipping";

@@ -57,14 +57,16 @@ export class BlockEntries {
   }
 
   /** Writes the log index, with pauses. Entries that are neighbours in the table are written together. */
-  *indexTerms(positionsByTerm: TermPositions): Work<void> {
+  *indexTerms(found: TermPositions): Work<void> {
     const { terms } = this.#tables;
-    const names = Float64Array.from(positionsByTerm.keys()).sort();
-    yield* eachInSteps(names, (name) => {
-      const key = [Math.floor(name / TERMS), name % TERMS] as const;
-      const there = this.#tables.postings(...key);
-      terms.putSync(termKey(...key), addPositions(there, positionsByTerm.get(name) ?? []));
-    });
+    for (const [segment, positionsByTerm] of found) {
+      const sorted = Uint32Array.from(positionsByTerm.keys()).sort();
+      yield* eachInSteps(sorted, (term) => {
+        const there = this.#tables.postings(segment, term);
+        const added = positionsByTerm.get(term | 0) ?? [];
+        terms.putSync(termKey(segment, term), addPositions(there, added));
+      });
+    }
   }
 
   /**
@@ -249,24 +251,23 @@ function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer 
   }
 }
 
-/** How many terms a segment may have. */
-const TERMS = 2 ** 32;
-
 /**
- * Terms, each with the positions of their blocks within a segment. A term's key is a number below 2^53, since there are
- * fewer than 2^21 segments.
+ * By segment, terms, each with the positions of their blocks within it. A term is a key as a signed number: most of the others
+ * would be objects of their own.
  */
-export type TermPositions = Map<number, number[]>;
+export type TermPositions = Map<number, Map<number, number[]>>;
 
 /** Adds the terms of the blocks' logs. */
 export function collectTerms(found: TermPositions, records: readonly BlockRecord[]): TermPositions {
   for (const { outline, logs } of records) {
-    const firstName = segmentOf(outline.number) * TERMS;
+    const segment = segmentOf(outline.number);
+    const ofSegment = found.get(segment) ?? new Map<number, number[]>();
+    found.set(segment, ofSegment);
     const position = outline.number % SEGMENT_BLOCKS;
     eachTerm(logs, (term) => {
-      const positions = found.get(firstName + term);
-      if (!positions) found.set(firstName + term, [position]);
-      else if (positions.at(-1) !== position) positions.push(position);
+      const positions = ofSegment.get(term | 0);
+      if (!positions) ofSegment.set(term | 0, [position]);
+      else if (positions[positions.length - 1] !== position) positions.push(position);
     });
   }
   return found;

@@ -67,7 +67,7 @@ export function* locateLogs(
     if (index % STEP === STEP - 1) yield;
     const start = span.start - from;
     const end = span.end - from;
-    const termed = termsOf(json.toString("latin1", start, end), logs[index]);
+    const termed = termsOf({ json, start, end }, logs[index], isInner);
     if (!termed) return undefined;
     spans.push({ ...termed, start, length: end - start });
   }
@@ -91,49 +91,67 @@ function* withRemoved(
   return yield* locateLogs({ json: Buffer.from(JSON.stringify(whole)) }, whole);
 }
 
-/** @param log The log's JSON with one character for each byte. */
+/** @param isPlain The JSON has no escapes. */
 function termsOf(
-  log: string,
+  at: Span & { readonly json: Buffer },
   { address, topics }: ParsedLog,
+  isPlain: boolean,
 ): Pick<TermedLog, "addressAt" | "topicsAt" | "topicCount" | "terms"> | undefined {
   if (typeof address !== "string" || !areTopics(topics)) return undefined;
   const terms = [hashTerm(address, ADDRESS)];
   for (let index = 0; index < topics.length; index += 1)
     terms.push(hashTerm(topics[index] ?? "", fieldOfTopic(index)));
-  return { ...placesIn(log, address, topics), topicCount: topics.length, terms };
+  const places = (isPlain && usualPlaces(at, address, topics)) || placesIn(at, address, topics);
+  return { ...places, topicCount: topics.length, terms };
 }
 
-const ADDRESS_FIRST = '{"address":"';
-const THEN_TOPICS = '","topics":[';
+type Places = Pick<TermedLog, "addressAt" | "topicsAt">;
+
+const ADDRESS_FIRST = Buffer.from('{"address":"');
+const THEN_TOPICS = Buffer.from('","topics":[');
+
+/**
+ * Most nodes begin a log with its address and its topics, without spaces. Where a text without escapes begins so, they stand
+ * where their lengths tell.
+ *
+ * @returns undefined when it does not.
+ */
+function usualPlaces(
+  { json, start }: Span & { readonly json: Buffer },
+  { length }: string,
+  topics: readonly string[],
+): Places | undefined {
+  const addressAt = ADDRESS_FIRST.length;
+  const behind = addressAt + length;
+  if (!areBytesAt(json, start, ADDRESS_FIRST) || !areBytesAt(json, start + behind, THEN_TOPICS))
+    return undefined;
+  const topicsAt = behind + THEN_TOPICS.length - 1;
+  let at = start + topicsAt;
+  for (let index = 0; index < topics.length; index += 1) {
+    if (json[at + 1] !== QUOTE || json[at + 2 + TOPIC_BYTES] !== QUOTE) return undefined;
+    at += TOPIC_BYTES + 3;
+    if (index < topics.length - 1 && json[at] !== COMMA) return undefined;
+  }
+  return json[topics.length > 0 ? at : at + 1] === CLOSE_BRACKET
+    ? { addressAt, topicsAt }
+    : undefined;
+}
+
+function areBytesAt(json: Buffer, start: number, bytes: Buffer): boolean {
+  for (let at = 0; at < bytes.length; at += 1) if (json[start + at] !== bytes[at]) return false;
+  return true;
+}
 
 function placesIn(
-  log: string,
+  { json, start, end }: Span & { readonly json: Buffer },
   address: string,
   topics: readonly string[],
-): Pick<TermedLog, "addressAt" | "topicsAt"> {
-  // Most nodes begin a log so.
-  const addressAt = ADDRESS_FIRST.length;
-  const isFirst = log.startsWith(ADDRESS_FIRST) && log.startsWith(address, addressAt);
-  const behind = addressAt + address.length;
-  const topicsAt = behind + THEN_TOPICS.length - 1;
-  return isFirst && log.startsWith(THEN_TOPICS, behind) && areAt(log, topicsAt, topics)
-    ? { addressAt, topicsAt }
-    : {
-        addressAt: offsetOfText(log, `"address":"${address}"`, '"address":"'.length),
-        topicsAt: offsetOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
-      };
-}
-
-/** Whether the list is written there without spaces. */
-function areAt(log: string, listAt: number, topics: readonly string[]): boolean {
-  let at = listAt + 1;
-  for (const topic of topics) {
-    if (log.charCodeAt(at) !== QUOTE || !log.startsWith(topic, at + 1)) return false;
-    at += TOPIC_BYTES + 2;
-    if (log.charCodeAt(at - 1) !== QUOTE) return false;
-    at += log.charCodeAt(at) === COMMA ? 1 : 0;
-  }
-  return log.charCodeAt(at) === CLOSE_BRACKET;
+): Places {
+  const log = json.toString("latin1", start, end);
+  return {
+    addressAt: offsetOfText(log, `"address":"${address}"`, '"address":"'.length),
+    topicsAt: offsetOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
+  };
 }
 
 const areTopics = (topics: unknown): topics is string[] =>

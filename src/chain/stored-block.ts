@@ -263,6 +263,10 @@ const LETTER_A = 0x61;
 const LETTER_F = 0x66;
 const TEN = 10;
 const foundDigits = new Uint16Array(MOST_DIGITS);
+/** The bloom that is looked at, digit by digit and in fours: most of these are zeros. */
+const bloomBytes = new Uint8Array(BLOOM_DIGITS);
+const bloomWords = new Uint32Array(bloomBytes.buffer);
+const ZEROS = 0x30303030;
 
 export const wholeItem = (json: Buffer): StoredItem => ({ json, bytes: json.length });
 
@@ -272,15 +276,19 @@ export function withoutBloom(
 ): (StoredItem & { readonly bloomAt: number }) | undefined {
   const at = receipt.indexOf(BLOOM_NAME) + BLOOM_NAME.length;
   if (at < BLOOM_NAME.length || at >= NO_BLOOM || receipt[at + BLOOM_DIGITS] !== QUOTE) return;
+  receipt.copy(bloomBytes, 0, at, at + BLOOM_DIGITS);
   let count = 0;
-  for (let place = 0; place < BLOOM_DIGITS; place += 1) {
-    const byte = receipt[at + place] ?? 0;
-    if (byte === ZERO) continue;
-    const isDigit = byte > ZERO && byte <= NINE;
-    const isLetter = byte >= LETTER_A && byte <= LETTER_F;
-    if (count === MOST_DIGITS || !(isDigit || isLetter)) return undefined;
-    foundDigits[count] = (place << 4) | (isDigit ? byte - ZERO : byte - LETTER_A + TEN);
-    count += 1;
+  for (let word = 0; word < bloomWords.length; word += 1) {
+    if (bloomWords[word] === ZEROS) continue;
+    for (let place = 4 * word; place < 4 * word + 4; place += 1) {
+      const byte = bloomBytes[place] ?? 0;
+      if (byte === ZERO) continue;
+      const isDigit = byte > ZERO && byte <= NINE;
+      const isLetter = byte >= LETTER_A && byte <= LETTER_F;
+      if (count === MOST_DIGITS || !(isDigit || isLetter)) return undefined;
+      foundDigits[count] = (place << 4) | (isDigit ? byte - ZERO : byte - LETTER_A + TEN);
+      count += 1;
+    }
   }
   const json = Buffer.concat([receipt.subarray(0, at), receipt.subarray(at + BLOOM_DIGITS)]);
   return { json, bloomAt: at, digits: foundDigits.slice(0, count), bytes: receipt.length };

@@ -50,7 +50,7 @@ const textAt: string[] = new Array(PLACES).fill("");
 const bitsAt = new Uint16Array(3 * (PLACES + 1));
 /** The length of a topic: a longer text is none, and is not remembered. */
 const LONGEST = 66;
-const LAST_DIGITS = 16;
+const LAST_DIGITS = 8;
 
 /** Where the bits of the text stand in `bitsAt`, until the next look. */
 function findBits(text: string): number {

@@ -43,8 +43,11 @@ export type NodeAsking = { readonly ask: AskedNode["ask"]; readonly signal: Sign
  * the store's lock; in milliseconds.
  */
 const ENDING_MS = 5_000;
-/** The most memory for short-lived garbage, in MiB: three halves, of which one is in use. More made nothing faster. */
-const YOUNG_MIB = 24;
+/**
+ * The most memory for short-lived garbage, in MiB: three parts, of which one is in use. A block leaves some 7 MB behind; in half
+ * of this room the collector copied what was read of each block once or twice.
+ */
+const YOUNG_MIB = 48;
 
 export type Sending = {
   readonly message: ToThread;

@@ -9,7 +9,7 @@ import {
   readBodyAs,
 } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
-import { body, failures, forAll, forRead, json } from "./routes.ts";
+import { at, body, failures, json } from "./routes.ts";
 import { checked, configuration, configurationText, replaced } from "./schemas.ts";
 
 const tags = ["configuration"];
@@ -17,19 +17,12 @@ const text = body("ConfigurationText", true);
 
 export const configurationRoutes = {
   show: createRoute({
-    ...{
-      tags,
-      method: "get",
-      path: "/configuration",
-      operationId: "showConfiguration",
-      ...forRead,
-    },
+    ...{ tags, ...at("get", "/configuration", "showConfiguration", "read") },
     summary: "The configuration file without its secrets, and the last reloads.",
     responses: { 200: json(configuration, "As it is now."), ...failures(503) },
   }),
   validate: createRoute({
-    ...{ tags, method: "post", path: "/configuration/validate", ...forAll },
-    operationId: "validateConfiguration",
+    ...{ tags, ...at("post", "/configuration/validate", "validateConfiguration", "all") },
     summary: "What another text would change, or what is wrong with it. Nothing is done.",
     request: { body: text },
     responses: {
@@ -38,8 +31,7 @@ export const configurationRoutes = {
     },
   }),
   apply: createRoute({
-    ...{ tags, method: "post", path: "/configuration/apply", ...forAll },
-    operationId: "applyConfiguration",
+    ...{ tags, ...at("post", "/configuration/apply", "applyConfiguration", "all") },
     summary: "Replaces the file and reloads; where that is refused, the file is as it was.",
     description:
       "The text is written as it is: what refers to a variable goes on doing so, and what is hidden is put back from the file.",

@@ -28,9 +28,22 @@ export type DeclaredRoute = RouteConfig & {
   getRoutingPath(): string;
 };
 
-export const forRead = { [ROLE]: "read" } as const;
-export const forKeys = { [ROLE]: "keys" } as const;
-export const forAll = { [ROLE]: "all" } as const;
+type Verb = "get" | "post" | "patch";
+
+/** Where a route is, and the role that it needs. */
+export const at = <Method extends Verb, Path extends string>(
+  method: Method,
+  path: Path,
+  operationId: string,
+  role: Role,
+) => ({ method, path, operationId, [ROLE]: role });
+
+/** Where a route is that needs no token. */
+const open = <Method extends Verb, Path extends string>(
+  method: Method,
+  path: Path,
+  operationId: string,
+) => ({ method, path, operationId, security: [] });
 
 /** A response in JSON. */
 export const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
@@ -79,20 +92,14 @@ const act = <Word extends string>(
 ) =>
   createRoute({
     ...ofOneKey,
-    ...forKeys,
-    method: "post",
-    path: `/keys/{name}/${word}` as const,
-    operationId: `${word}Key`,
+    ...at("post", `/keys/{name}/${word}`, `${word}Key`, "keys"),
     ...told,
     responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
   });
 
 export const keyRoutes = {
   list: createRoute({
-    method: "get",
-    path: "/keys",
-    operationId: "listKeys",
-    ...forRead,
+    ...at("get", "/keys", "listKeys", "read"),
     summary: "All keys, by name.",
     tags,
     responses: {
@@ -101,10 +108,7 @@ export const keyRoutes = {
     },
   }),
   create: createRoute({
-    method: "post",
-    path: "/keys",
-    operationId: "createKey",
-    ...forKeys,
+    ...at("post", "/keys", "createKey", "keys"),
     summary: "Makes a key.",
     tags,
     request: { body: body("KeyRequest", true) },
@@ -112,19 +116,13 @@ export const keyRoutes = {
   }),
   show: createRoute({
     ...ofOneKey,
-    method: "get",
-    path: "/keys/{name}",
-    operationId: "showKey",
-    ...forRead,
+    ...at("get", "/keys/{name}", "showKey", "read"),
     summary: "One key.",
     responses: { 200: json(shownKey, "The key, without its text."), ...failures(404, 503) },
   }),
   update: createRoute({
     tags,
-    method: "patch",
-    path: "/keys/{name}",
-    operationId: "updateKey",
-    ...forKeys,
+    ...at("patch", "/keys/{name}", "updateKey", "keys"),
     summary: "Changes what a key may do.",
     description:
       "A merge patch (RFC 7396): what is left out stays as it is, and null takes a setting away, also within a group such as `limits`.",
@@ -136,10 +134,7 @@ export const keyRoutes = {
   }),
   rotate: createRoute({
     tags,
-    method: "post",
-    path: "/keys/{name}/rotate",
-    operationId: "rotateKey",
-    ...forKeys,
+    ...at("post", "/keys/{name}/rotate", "rotateKey", "keys"),
     summary: "Gives a key a new text.",
     description: "The old text works until the overlap ends.",
     request: { params: keyParameter, body: body("Rotation", false) },
@@ -194,8 +189,7 @@ const plainText = (description: string) => ({
   content: { "text/plain": { schema: z.string() } },
 });
 
-const tagged = { tags: ["operation"] };
-const get = { ...tagged, method: "get" } as const;
+const operation = ["operation"];
 
 const nodeParameters = z.object({
   network: z.string().openapi({ param: { name: "network", in: "path" }, example: "eth-mainnet" }),
@@ -208,9 +202,8 @@ const ofNode = <Word extends string>(
   told: { readonly summary: string; readonly description: string },
 ) =>
   createRoute({
-    ...{ ...tagged, method: "post", ...forAll },
-    path: `/networks/{network}/upstreams/{name}/${word}` as const,
-    operationId: `${word}Upstream`,
+    ...at("post", `/networks/{network}/upstreams/{name}/${word}`, `${word}Upstream`, "all"),
+    tags: operation,
     request: { params: nodeParameters },
     ...told,
     responses: { 200: json(drained, "As it is now."), ...failures(404, 503) },
@@ -230,12 +223,12 @@ export const nodeRoutes = {
 
 export const sessionRoutes = {
   show: createRoute({
-    ...{ ...get, path: "/session", operationId: "showSession", security: [] },
+    ...{ tags: operation, ...open("get", "/session", "showSession") },
     summary: "Who asks: by a session's cookie, by a token, or from this machine.",
     responses: { 200: json(session, "And what it may do."), ...failures() },
   }),
   begin: createRoute({
-    ...{ ...tagged, method: "post", path: "/session", operationId: "beginSession", security: [] },
+    ...{ tags: operation, ...open("post", "/session", "beginSession") },
     summary: "Begins a session of the console: a cookie that stands for a token.",
     description: "For 12 hours, and until the gateway is started anew.",
     request: { body: body("Login", true) },
@@ -245,7 +238,7 @@ export const sessionRoutes = {
     },
   }),
   end: createRoute({
-    ...{ ...tagged, method: "post", path: "/session/end", operationId: "endSession", security: [] },
+    ...{ tags: operation, ...open("post", "/session/end", "endSession") },
     summary: "Ends the session of the cookie.",
     responses: { 200: json(session, "Nobody is logged in."), ...failures() },
   }),
@@ -253,42 +246,33 @@ export const sessionRoutes = {
 
 export const operationRoutes = {
   usage: createRoute({
-    method: "get",
-    path: "/usage",
-    operationId: "readUsage",
-    ...forRead,
+    ...at("get", "/usage", "readUsage", "read"),
     summary: "The bill of all keys, or of one.",
     tags: ["usage"],
     request: { query: z.strictObject({ ...range, key: z.string().optional() }) },
     responses: { 200: usageAnswer, ...failures(422, 503) },
   }),
   usageOfKey: createRoute({
-    method: "get",
-    path: "/keys/{name}/usage",
-    operationId: "readKeyUsage",
-    ...forRead,
+    ...at("get", "/keys/{name}/usage", "readKeyUsage", "read"),
     summary: "The bill of one key.",
     tags: ["keys", "usage"],
     request: { params: keyParameter, query: z.strictObject(range) },
     responses: { 200: usageAnswer, ...failures(404, 422, 503) },
   }),
   usageHours: createRoute({
-    method: "get",
-    path: "/keys/{name}/usage/hours",
-    operationId: "readKeyUsageHours",
-    ...forRead,
+    ...at("get", "/keys/{name}/usage/hours", "readKeyUsageHours", "read"),
     summary: "What one key did by hour.",
     tags: ["keys", "usage"],
     request: { params: keyParameter },
     responses: { 200: json(usageHours, "The last 48 hours."), ...failures(404, 503) },
   }),
   status: createRoute({
-    ...{ ...get, path: "/status", operationId: "readStatus", ...forRead },
+    ...{ tags: operation, ...at("get", "/status", "readStatus", "read") },
     summary: "How the networks and their upstreams do.",
     responses: { 200: json(status, "As this moment knows it."), ...failures(503) },
   }),
   calls: createRoute({
-    ...{ ...get, path: "/calls", operationId: "readCalls", ...forRead },
+    ...{ tags: operation, ...at("get", "/calls", "readCalls", "read") },
     summary: "The slow and failed calls of late, with their stories.",
     description:
       "As many as `tail.calls` says, of each process; none where nothing is configured. Of these, those that fit.",
@@ -309,7 +293,7 @@ export const operationRoutes = {
     responses: { 200: json(callTail, "The newest first."), ...failures(422, 503) },
   }),
   events: createRoute({
-    ...{ ...get, path: "/events", operationId: "watchStatus", ...forRead },
+    ...{ tags: operation, ...at("get", "/events", "watchStatus", "read") },
     summary: "How the networks do, each second: server-sent events.",
     description:
       "The first event may be `history`, a LiveHistory: what was before. The data of each event `status` is a LiveStatus. Who reads slowly misses some; one that the gateway cannot make is an event `unknown`.",
@@ -322,7 +306,7 @@ export const operationRoutes = {
     },
   }),
   reload: createRoute({
-    ...{ ...tagged, method: "post", path: "/reload", operationId: "reload", ...forAll },
+    ...{ tags: operation, ...at("post", "/reload", "reload", "all") },
     summary: "Reads the configuration again and applies what changed in it, as one step.",
     responses: {
       200: json(reloaded, "What changed; secrets are not shown."),
@@ -330,7 +314,7 @@ export const operationRoutes = {
     },
   }),
   audit: createRoute({
-    ...{ ...get, path: "/audit", operationId: "readAudit", ...forRead },
+    ...{ tags: operation, ...at("get", "/audit", "readAudit", "read") },
     summary: "Who changed what, and when; newest first.",
     description:
       "Of all gateways over one state, by this API, the command line and signals; the newest 10,000 at least.",
@@ -347,22 +331,22 @@ export const operationRoutes = {
     responses: { 200: json(auditPage, "A page of it."), ...failures(422, 503) },
   }),
   metrics: createRoute({
-    ...{ ...get, path: "/metrics", operationId: "readMetrics", ...forRead },
+    ...{ tags: operation, ...at("get", "/metrics", "readMetrics", "read") },
     summary: "What is counted, for Prometheus.",
     responses: { 200: plainText("The text format."), ...failures(503) },
   }),
   health: createRoute({
-    ...{ ...get, path: "/healthz", operationId: "readHealth", security: [] },
+    ...{ tags: operation, ...open("get", "/healthz", "readHealth") },
     summary: "Whether the process lives. Needs no token.",
     responses: { 200: plainText("It does.") },
   }),
   readiness: createRoute({
-    ...{ ...get, path: "/readyz", operationId: "readReadiness", security: [] },
+    ...{ tags: operation, ...open("get", "/readyz", "readReadiness") },
     summary: "Whether every network can be served. Needs no token.",
     responses: { 200: plainText("It can."), 503: plainText("Why not, one line each.") },
   }),
   document: createRoute({
-    ...{ ...get, path: "/openapi.json", operationId: "readDocument", ...forRead },
+    ...{ tags: operation, ...at("get", "/openapi.json", "readDocument", "read") },
     summary: "This document.",
     responses: { 200: json(z.object({ openapi: z.string() }), "OpenAPI 3.1."), ...failures() },
   }),

@@ -4,14 +4,14 @@ import { noCounts } from "../access/usage/key-usage.ts";
 import type { TriedCall } from "../server/try-call.ts";
 import { type AdminApp, type AdminServerParts, actorOf, readBodyAs } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
-import { body, failures, forKeys, forRead, json } from "./routes.ts";
+import { at, body, failures, json } from "./routes.ts";
 import { tried, tryRequest } from "./schemas.ts";
 
 const tags = ["try"];
 
 export const tryRoutes = {
   try: createRoute({
-    ...{ tags, method: "post", path: "/try", operationId: "tryCall", ...forKeys },
+    ...{ tags, ...at("post", "/try", "tryCall", "keys") },
     summary: "Makes a call as one of the keys, and tells what came of it and how.",
     description:
       "The key is charged, and everything that it is bound to holds, its origins and addresses too: say where the call comes from.",
@@ -22,7 +22,7 @@ export const tryRoutes = {
     },
   }),
   methods: createRoute({
-    ...{ tags, method: "get", path: "/methods", operationId: "describeMethods", ...forRead },
+    ...{ tags, ...at("get", "/methods", "describeMethods", "read") },
     summary: "What a key may call on a network, with the schemas of parameters and results.",
     request: { query: z.strictObject({ network: z.string(), key: z.string() }) },
     responses: {

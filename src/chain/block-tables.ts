@@ -6,6 +6,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { makePrivateFolder, StoreUnavailable } from "../disk/environment-folder.ts";
 import type { LogRange } from "../evm/log-filter.ts";
+import { HotBlocks, UnpackedParts } from "./hot-blocks.ts";
 import {
   decodeOutline,
   type Outline,
@@ -13,7 +14,6 @@ import {
   StoredBlock,
   type StoredPart,
 } from "./stored-block.ts";
-import { UnpackedParts } from "./unpacked-parts.ts";
 
 export type Table = Database<Buffer, Buffer>;
 
@@ -21,6 +21,13 @@ export type Table = Database<Buffer, Buffer>;
 export const STORE_FORMAT = 3;
 /** The name of the note that tells the format and the chain. Every version looks for it under this name. */
 export const MADE_FOR = "made for";
+
+export type TablesOptions = {
+  readonly path: string;
+  readonly readOnly?: boolean | undefined;
+  /** By another thread or process alone: then blocks are held in memory. Left out: where the tables are read only. */
+  readonly isWrittenElsewhere?: boolean | undefined;
+};
 
 export class BlockTables {
   readonly root: RootDatabase<Buffer, Buffer>;
@@ -47,25 +54,20 @@ export class BlockTables {
   readonly segmentOrder: Table;
 
   #head: { readonly bytes: Buffer; readonly position: Position } | undefined;
-  /**
-   * Blocks that were read since the head was written, indexed by the last bits of their number. A block that is still
-   * canonical has not changed.
-   */
-  #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
-
-  readonly #ofTurn: BlockOfTurn | undefined;
-  readonly #places: TransactionPlaces | undefined;
+  /** What was read under that head; undefined where this process writes. */
+  readonly #hot: HotBlocks | undefined;
+  /** Whether the head was read in this turn: what is held is true then. */
+  #isHeadKnown = false;
+  readonly #endTurn = (): void => {
+    this.#isHeadKnown = false;
+  };
   readonly #unpacked = new UnpackedParts();
-  readonly #lastPiece = new LastPiece();
 
   /** @throws StoreUnavailable when its format is newer; an error when the folder cannot be read or written. */
-  constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
+  constructor({ path, readOnly = false, isWrittenElsewhere = readOnly }: TablesOptions) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
-    if (readOnly) {
-      this.#ofTurn = new BlockOfTurn();
-      this.#places = new TransactionPlaces();
-    }
+    if (isWrittenElsewhere) this.#hot = new HotBlocks();
     this.root = open<Buffer, Buffer>({
       ...{ path, noSubdir: false, readOnly, maxDbs: 10, ...binary },
       // Otherwise each failed write would leave a rejected promise that nobody can handle.
@@ -103,7 +105,7 @@ export class BlockTables {
   #readHead(bytes: Buffer): Position {
     const own = Buffer.from(bytes.subarray(0, bytes.length));
     this.#head = { bytes: own, position: positionIn(own) };
-    this.#blocks = [];
+    this.#hot?.forget();
     return this.#head.position;
   }
 
@@ -112,7 +114,7 @@ export class BlockTables {
   /** From here on reads see what another process has written, in this turn already. */
   refresh(): void {
     this.root.resetReadTxn();
-    this.#ofTurn?.forget();
+    this.#isHeadKnown = false;
   }
 
   /** A short text that is kept beside the blocks. */
@@ -122,11 +124,24 @@ export class BlockTables {
 
   /** The newest canonical block; undefined before the first. */
   get head(): Position | undefined {
+    return this.#isHeadKnown ? this.#head?.position : this.#lookAtHead();
+  }
+
+  #lookAtHead(): Position | undefined {
     const bytes = this.notes.getBinaryFast(HEAD);
     if (!bytes) return undefined;
-    return this.#head && isBeginning(this.#head.bytes, bytes)
-      ? this.#head.position
-      : this.#readHead(bytes);
+    const isSame = this.#head && isBeginning(this.#head.bytes, bytes);
+    const position = isSame ? this.#head?.position : this.#readHead(bytes);
+    if (this.#hot) {
+      this.#isHeadKnown = true;
+      queueMicrotask(this.#endTurn);
+    }
+    return position;
+  }
+
+  /** What is held, if it may be used. */
+  #hotNow(): HotBlocks | undefined {
+    return this.#hot && (this.#isHeadKnown || this.#lookAtHead()) ? this.#hot : undefined;
   }
 
   /** The lowest number from which every block up to the head is stored. */
@@ -159,47 +174,45 @@ export class BlockTables {
 
   /** The canonical block; undefined when it is not stored. */
   blockAt(number: number): StoredBlock | undefined {
-    const again = this.#ofTurn?.get(number);
-    if (again) return again;
-    const bytes = this.canonical.getBinaryFast(numberKey(number));
-    if (!bytes) return undefined;
-    const read = this.#blocks[number % READ_BLOCKS];
-    if (read && isBeginning(read.hash, bytes)) {
-      this.#ofTurn?.saw(read.block);
-      return read.block;
-    }
-    const hash = Buffer.from(bytes.subarray(0, 32));
-    const block = this.blockOf(`0x${hash.toString("hex")}`);
-    if (block) this.#blocks[number % READ_BLOCKS] = { hash, block };
+    const hot = this.#hotNow();
+    const held = hot?.block(number);
+    if (held) return held;
+    const hash = this.hashAt(number);
+    const block = hash === undefined ? undefined : this.blockOf(hash);
+    if (block) hot?.hold(block);
     return block;
   }
 
   /** The block of a canonical transaction, and its index there. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
-    const near = this.#places?.find(hash);
-    if (near && this.blockAt(near.block.number) === near.block)
-      return { number: near.block.number, index: near.index };
+    const hot = this.#hotNow();
+    const held = hot?.place(hash);
+    if (held) return held;
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     if (!bytes) return undefined;
     const position = { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
-    const inARow = this.#places?.saw(position.number) ?? 0;
-    const block = inARow > 1 ? this.blockAt(position.number) : undefined;
-    if (block) this.#places?.stayAt(block, { inARow, head: this.#head });
+    const block = hot && this.blockAt(position.number);
+    if (block) hot.sawLook(block);
     return position;
   }
 
   /** One part of a block. @returns Bytes that are valid until the next read: copy them to keep them. */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
-    const isList = part === "receipts" || part === "transactions";
-    const key = isList && typeof hash === "string" ? hash : undefined;
-    const held = key && this.#lastPiece.get(key, part, piece, this.#head);
+    if (part !== "receipts" && part !== "transactions") return this.#readPart(hash, part, piece);
+    const pieces = this.#hotNow()?.pieces;
+    if (!pieces) return this.#readPart(hash, part, piece);
+    const name = typeof hash === "string" ? hash : `0x${hash.toString("hex")}`;
+    const held = pieces.get(name, part, piece);
     if (held) return held;
+    const bytes = this.#readPart(hash, part, piece);
+    if (bytes) pieces.sawPiece(name, part, piece, bytes);
+    return bytes;
+  }
+
+  #readPart(hash: string | Buffer, part: StoredPart, piece: number): Buffer | undefined {
     const stored = this.parts.getBinaryFast(partKey(hash, part, piece));
     const bytes = restOf(stored);
-    if (!bytes) return undefined;
-    const plain = isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
-    if (key) this.#lastPiece.saw(plain);
-    return plain;
+    return bytes && isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
   }
 
   /** Whether a block's parts are encoded as `packed`. This looks at the part that is compressed last. */
@@ -272,8 +285,6 @@ export class BlockTables {
   clear(): void {
     for (const { position } of this.leaving()) this.removeLeaving(position);
     for (const table of this.#ofBlocks) table.clearSync();
-    this.#blocks = [];
-    this.#lastPiece.forget();
     this.notes.removeSync(HEAD);
     this.notes.removeSync(TAIL);
   }
@@ -285,138 +296,6 @@ export class BlockTables {
   }
 }
 
-/**
- * The block that the members of a batch ask for again and again. Held for a turn only, where nobody writes: within it all
- * reads see the same state of the store.
- */
-class BlockOfTurn {
-  #lastNumber = -1;
-  #block: StoredBlock | undefined;
-  readonly forget = (): void => {
-    this.#block = undefined;
-    this.#lastNumber = -1;
-  };
-
-  get(number: number): StoredBlock | undefined {
-    return this.#block?.number === number ? this.#block : undefined;
-  }
-
-  saw(block: StoredBlock): void {
-    if (block.number === this.#lastNumber) {
-      if (!this.#block) queueMicrotask(this.forget);
-      this.#block = block;
-    }
-    this.#lastNumber = block.number;
-  }
-}
-
-/**
- * Where the transactions of a block are, once some of them were asked for one after the other: who asks for some of a block
- * asks for all of them. Whether the block is still canonical is for the caller to see.
- */
-class TransactionPlaces {
-  /** Transaction hash → index. */
-  readonly #ofBlocks = new Map<StoredBlock, ReadonlyMap<string, number>>();
-  #held = 0;
-  #head: object | undefined;
-  #lastNumber = -1;
-  #inARow = 0;
-  #block: StoredBlock | undefined;
-  #places: ReadonlyMap<string, number> | undefined;
-
-  find(hash: string): { readonly block: StoredBlock; readonly index: number } | undefined {
-    const index = this.#places?.get(hash);
-    return this.#block && index !== undefined ? { block: this.#block, index } : undefined;
-  }
-
-  /** A transaction of this block was looked for. @returns How many of it were, one after the other. */
-  saw(number: number): number {
-    this.#inARow = number === this.#lastNumber ? this.#inARow + 1 : 1;
-    this.#lastNumber = number;
-    return this.#inARow;
-  }
-
-  /**
-   * Its transactions are looked for here from now on, if they are held, or enough were looked for to be worth reading all.
-   * @param asked.head With another one, all blocks are read anew.
-   */
-  stayAt(
-    block: StoredBlock,
-    { inARow, head }: { readonly inARow: number; readonly head: object | undefined },
-  ): void {
-    const { transactions } = block.outline;
-    if (transactions > MOST_OF_BLOCK) return;
-    if (head !== this.#head) this.#forget();
-    this.#head = head;
-    let places = this.#ofBlocks.get(block);
-    if (!places) {
-      if (inARow * READ_FOR_ONE < transactions) return;
-      if (this.#held + transactions > MOST_PLACES) this.#forget();
-      places = new Map(block.transactionHashes().map((hash, index) => [hash, index]));
-      this.#ofBlocks.set(block, places);
-      this.#held += transactions;
-    }
-    this.#block = block;
-    this.#places = places;
-  }
-
-  #forget(): void {
-    this.#ofBlocks.clear();
-    this.#held = 0;
-  }
-}
-
-/** In transactions: finding one of more is not worth reading all of them. */
-const MOST_OF_BLOCK = 1_000;
-/** So many are read for each one that was looked for, at most: it takes as long as a dozen looks into the store. */
-const READ_FOR_ONE = 64;
-/** In transactions, each of which takes about 200 bytes. */
-const MOST_PLACES = 20_000;
-
-/** The piece that is read again and again: who asks for one receipt of a block asks for its neighbours next. */
-class LastPiece {
-  #hash = "";
-  #part: StoredPart = "outline";
-  #piece = 0;
-  /** The head while it was read. */
-  #head: object | undefined;
-  /** Its bytes, once it was asked for twice, or the piece before it was. */
-  #bytes: Buffer | undefined;
-  #isAgain = false;
-  readonly #room = Buffer.allocUnsafeSlow(LARGEST_HELD);
-
-  get(hash: string, part: StoredPart, piece: number, head: object | undefined): Buffer | undefined {
-    const isNear = hash === this.#hash && part === this.#part && head === this.#head;
-    this.#isAgain = isNear && piece === this.#piece;
-    if (this.#isAgain) return this.#bytes;
-    // Whoever read one piece item by item goes on so with the next.
-    this.#isAgain = isNear && piece === this.#piece + 1 && this.#bytes !== undefined;
-    this.#head = head;
-    this.#hash = hash;
-    this.#part = part;
-    this.#piece = piece;
-    this.#bytes = undefined;
-    return undefined;
-  }
-
-  /** What it is, that was looked for. */
-  saw(bytes: Buffer): void {
-    if (!this.#isAgain || bytes.length > LARGEST_HELD) return;
-    bytes.copy(this.#room);
-    this.#bytes = this.#room.subarray(0, bytes.length);
-  }
-
-  forget(): void {
-    this.#hash = "";
-    this.#bytes = undefined;
-  }
-}
-
-/** In bytes. */
-const LARGEST_HELD = 65_536;
-
-/** How many blocks are held in memory after they were read: one of mainnet takes less than a kilobyte. */
-const READ_BLOCKS = 128;
 const POSITION_BYTES = 36;
 /** Behind the head's position: another one each time it is written. */
 const MARK_BYTES = 4;

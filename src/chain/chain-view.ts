@@ -207,8 +207,11 @@ export class ChainView {
   /** The canonical block with this number, if it is in the store. */
   blockAt(number: number): StoredBlock | undefined {
     const { store } = this.#parts;
-    if (number === this.head.number) return store.blockOf(this.head.hash);
-    return number < this.head.number ? store.blockAt(number) : undefined;
+    if (number > this.head.number) return undefined;
+    const block = store.blockAt(number);
+    // The store may have gone on to another head since.
+    const isOther = number === this.head.number && block?.hash !== this.head.hash;
+    return isOther ? store.blockOf(this.head.hash) : block;
   }
 
   /** The number with the canonical hash, if that block is in the store. */

@@ -242,8 +242,10 @@ type Filled = { readonly end: number; readonly bytes: number };
 const [BLOCK, PIECE, START, LENGTH] = [0, 1, 2, 3] as const;
 
 /** Reads a piece of receipts once for all of its logs. To be used within one turn. */
+const NO_ITEMS = Buffer.alloc(0);
+
 class LogReader {
-  items: Buffer = Buffer.alloc(0);
+  items: Buffer = NO_ITEMS;
   #block = -1;
   #piece = -1;
   readonly #store: PartReader;

@@ -41,7 +41,7 @@ export class ThreadStore implements StoreWriting {
     this.#parts = parts;
     this.#size = size;
     // A process opens a file once for all its threads, in the way of the first one.
-    this.tables = new BlockTables({ path });
+    this.tables = new BlockTables({ path, isWrittenElsewhere: true });
     this.#unwanted = new FinalizationRegistry((held) =>
       typeof held === "number" ? thread.forget(held) : thread.countSent(-held.sentBytes),
     );

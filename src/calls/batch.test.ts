@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CallMessage } from "../jsonrpc/plain-call.ts";
-import { type AnswerJson, AnswerRoom } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, AnswerRoom, beforeResult } from "../jsonrpc/raw-json.ts";
 import type { Provenance } from "../methods/method.ts";
 import { AnswerSizes, Batch, commonProvenance } from "./batch.ts";
 import { explained, type RpcResponse } from "./response.ts";
@@ -92,8 +92,8 @@ const replyOf = (id: number, bytes: number): RpcResponse => ({
   bytes,
 });
 
-function inRoom(room: AnswerRoom, json: string): RpcResponse | undefined {
-  const put = room.put(json.slice(0, -1), Buffer.from(json.slice(-1)), "");
+function inRoom(room: AnswerRoom, id: number, result: string): RpcResponse | undefined {
+  const put = room.put(String(id), Buffer.from(result));
   return put && { status: 200, pieces: [put], bytes: put.length };
 }
 
@@ -109,17 +109,18 @@ describe("a batch", () => {
 
   it("is one piece where its answers lie one behind the other", () => {
     const members = new Members();
-    const given: Given = (id, room) => inRoom(room, String(id));
+    const given: Given = (id, room) => inRoom(room, id, String(id));
     const reply = members.batch(3, { given }).answer() as RpcResponse;
-    expect(reply.pieces.map(String)).toEqual(["[0,1,2", "]"]);
-    expect([reply.bytes, members.held]).toEqual([7, 0]);
+    const envelopes = [0, 1, 2].map((id) => `${beforeResult(String(id))}${id}}`);
+    expect(reply.pieces.map(String)).toEqual([`[${envelopes.join(",")}`, "]"]);
+    expect([reply.bytes, members.held]).toEqual([envelopes.join().length + 2, 0]);
   });
 
   it("tells within a member how it came about, wherever it lies", () => {
     const members = new Members();
     const given: Given = (id, room) => {
-      const json = `{"id":${id}}`;
-      const answer = inRoom(id === 1 ? new AnswerRoom(1) : room, json);
+      const json = `${beforeResult(String(id))}${id}}`;
+      const answer = inRoom(id === 1 ? new AnswerRoom(1) : room, id, String(id));
       return explained(
         answer ?? { status: 200, pieces: [json], bytes: json.length },
         "member",
@@ -128,7 +129,9 @@ describe("a batch", () => {
     };
     const { pieces, bytes } = members.batch(3, { given }).answer() as RpcResponse;
     const text = pieces.map(String).join("");
-    expect(JSON.parse(text)).toEqual([0, 1, 2].map((id) => ({ id, headgate_explain: "so" })));
+    expect(JSON.parse(text)).toEqual(
+      [0, 1, 2].map((id) => ({ jsonrpc: "2.0", id, result: id, headgate_explain: "so" })),
+    );
     expect(bytes).toBe(text.length);
   });
 
@@ -140,12 +143,13 @@ describe("a batch", () => {
     const property = fc.asyncProperty(kinds, async (all) => {
       const members = new Members();
       const given: Given = (id, room) => {
-        const json = `${id}${all[id] === "large" ? "0".repeat(30_000) : ""}`;
+        const result = all[id] === "large" ? "0".repeat(30_000) : "1";
+        const json = `${beforeResult(String(id))}${result}}`;
         if (all[id] === "later") return undefined;
         if (all[id] === "text") return { status: 200, pieces: [json], bytes: json.length };
         if (all[id] === "bytes")
           return { status: 200, pieces: [Buffer.from(json)], bytes: json.length };
-        return inRoom(room, json) ?? { status: 200, pieces: [json], bytes: json.length };
+        return inRoom(room, id, result) ?? { status: 200, pieces: [json], bytes: json.length };
       };
       const answered = Promise.resolve(members.batch(all.length, { given }).answer());
       for (const [id, kind] of all.entries()) if (kind === "later") await members.settle(id, 3);
@@ -153,7 +157,7 @@ describe("a batch", () => {
       const want = all.map((kind, id) =>
         kind === "later"
           ? String(id % 10).repeat(3)
-          : `${id}${kind === "large" ? "0".repeat(30_000) : ""}`,
+          : `${beforeResult(String(id))}${kind === "large" ? "0".repeat(30_000) : "1"}}`,
       );
       let text = pieces.map(String).join("");
       for await (const more of rest ?? []) text += more.map(String).join("");

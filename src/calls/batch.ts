@@ -280,18 +280,29 @@ const MEAN_WEIGHT = 1 / 8;
 /** Callers may invent method names where patterns are open, so no more of them are remembered. */
 const MOST_METHODS = 500;
 
+/** The mean of a method's answers, in bytes. */
+type AnswerSize = { readonly method: string; mean: number };
+
 /** Guesses how large the next answer of a method is from the answers before it. */
 export class AnswerSizes {
-  readonly #meanByMethod = new Map<string, number>();
+  readonly #ofMethods = new Map<string, AnswerSize>();
+  /** Of the method that was looked for last. */
+  #last: AnswerSize | undefined;
 
   /** @param priceOf In compute units; called only while no answer of the method was seen. @returns Bytes. */
   expected(method: string, priceOf: (method: string) => number): number {
-    return this.#meanByMethod.get(method) ?? guessFor(priceOf(method));
+    return this.#of(method)?.mean ?? guessFor(priceOf(method));
   }
 
   saw(method: string, bytes: number): void {
-    const mean = this.#meanByMethod.get(method);
-    if (mean !== undefined) this.#meanByMethod.set(method, mean + (bytes - mean) * MEAN_WEIGHT);
-    else if (this.#meanByMethod.size < MOST_METHODS) this.#meanByMethod.set(method, bytes);
+    const size = this.#of(method);
+    if (size) size.mean += (bytes - size.mean) * MEAN_WEIGHT;
+    else if (this.#ofMethods.size < MOST_METHODS)
+      this.#ofMethods.set(method, { method, mean: bytes });
+  }
+
+  #of(method: string): AnswerSize | undefined {
+    if (this.#last?.method !== method) this.#last = this.#ofMethods.get(method);
+    return this.#last;
   }
 }

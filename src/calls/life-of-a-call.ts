@@ -6,7 +6,9 @@ import { readPlainCall } from "../jsonrpc/plain-call.ts";
 import {
   type AnswerJson,
   AnswerRoom,
+  AROUND_RESULT,
   BorrowedJson,
+  beforeResult,
   bytesOf,
   kept,
   lengthOf,
@@ -210,18 +212,17 @@ function enveloped(
   given: AnswerJson | BorrowedJson,
   room?: AnswerRoom,
 ): Pick<RpcResponse, "pieces" | "bytes"> {
-  const before = beforeResult(id);
-  const idBytes = bytesOf(id);
-  if (room && given instanceof BorrowedJson && idBytes === id.length) {
-    const put = room.put(before, given, "}");
+  if (room && given instanceof BorrowedJson) {
+    const put = room.put(id, given);
     if (put) return { pieces: [put], bytes: put.length };
   }
+  const before = beforeResult(id);
   const result = kept(given);
   // A lone text leaves as one piece. The texts of a batch are written one by one: joining them first would be wasted work.
   const isOneText = typeof result === "string" && !isInBatch;
   const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
   // The parts are measured, not the whole: V8 is slow to look through a text that was just concatenated.
-  return { pieces, bytes: BYTES_AROUND + idBytes + lengthOf([result]) };
+  return { pieces, bytes: AROUND_RESULT + bytesOf(id) + lengthOf([result]) };
 }
 
 function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
@@ -279,11 +280,6 @@ async function whenAnswered(
 const MOST_ID = 64;
 
 const BATCH = { method: "batch", id: "null", outcome: "ok", source: "local" } as const;
-
-/** @param id JSON text: the very characters that the caller sent. */
-const beforeResult = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
-
-const BYTES_AROUND = beforeResult("").length + 1;
 
 const MADE_HERE: Provenance = { source: "local" };
 

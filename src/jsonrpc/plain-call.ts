@@ -168,7 +168,8 @@ class PlainReader {
   #method(): string | undefined {
     if (this.#lastMethod && this.#skipWord(this.#lastMethod.written)) return this.#lastMethod.name;
     const start = this.#at;
-    const name = this.#string();
+    const read = this.#string();
+    const name = read === undefined ? undefined : known(read);
     if (name === undefined || !this.#isBatch) return name;
     this.#lastMethod = { written: this.#text.slice(start, this.#at), name };
     return name;
@@ -275,6 +276,22 @@ class PlainReader {
   #skipSpaces(): void {
     while (this.#text.charCodeAt(this.#at) === SPACE) this.#at += 1;
   }
+}
+
+/** Callers may invent names of methods: so many are remembered, of so many characters at most. */
+const MOST_NAMES = 500;
+const LONGEST_NAME = 64;
+const names = new Map<string, string>();
+
+/** The text that this name was before: whatever is kept by method finds it without comparing letters. */
+function known(name: string): string {
+  const before = names.get(name);
+  if (before !== undefined) return before;
+  if (name.length > LONGEST_NAME) return name;
+  if (names.size === MOST_NAMES) names.clear();
+  const own = Buffer.from(name).toString("latin1"); // what was cut out of a body keeps all of it in memory
+  names.set(own, own);
+  return own;
 }
 
 const isDigit = (character: number): boolean => character >= ZERO && character <= NINE;

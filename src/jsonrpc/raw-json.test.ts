@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   AnswerRoom,
   BorrowedJson,
+  beforeResult,
   CHUNK_BYTES,
   giveBackLent,
   JsonPacker,
@@ -70,14 +71,14 @@ describe("the room of a batch", () => {
       const put = all.map(([length, letter], index) => {
         passing.fill(letter);
         const json = passing.subarray(0, length);
-        const text = `${index}:${json.toString("latin1")}}`;
-        return { text, bytes: room.put(`${index}:`, json, "}") };
+        const text = `${beforeResult(`"${index}"`)}${json.toString("latin1")}}`;
+        return { text, bytes: room.put(`"${index}"`, json) };
       });
-      expect(room.bytes).toBeLessThanOrEqual(16 * CHUNK_BYTES);
+      expect(room.bytes).toBeLessThanOrEqual(8 * CHUNK_BYTES);
       let isFirst = true;
       for (const { text, bytes } of put) {
         if (!bytes) {
-          expect(room.bytes === 16 * CHUNK_BYTES || text.length >= CHUNK_BYTES).toBe(true);
+          expect(room.bytes === 8 * CHUNK_BYTES || text.length >= CHUNK_BYTES).toBe(true);
           continue;
         }
         expect(bytes.toString("latin1")).toBe(text);
@@ -92,14 +93,22 @@ describe("the room of a batch", () => {
   });
 
   it("has none for a batch of few members", () => {
-    const put = [7, 8].map((members) => new AnswerRoom(members).put("", Buffer.from("1"), ""));
-    expect(put.map(String)).toEqual(["undefined", "1"]);
+    const put = [7, 8].map((members) => new AnswerRoom(members).put("1", Buffer.from("2")));
+    expect(put.map(String)).toEqual(["undefined", '{"jsonrpc":"2.0","id":1,"result":2}']);
+  });
+
+  it("has none for an answer whose id is not ASCII, and is as it was", () => {
+    const room = new AnswerRoom(100);
+    const put = ['"\u00e9"', '"e"'].map((id) => room.put(id, Buffer.from("2")));
+    expect(put.map(String)).toEqual(["undefined", '{"jsonrpc":"2.0","id":"e","result":2}']);
+    const [, bytes = Buffer.alloc(0)] = put;
+    expect(Buffer.from(bytes.buffer, bytes.byteOffset - 1, 1).toString()).toBe("[");
   });
 
   it("is used again when it was given back, and never before", () => {
     const rooms = [new AnswerRoom(100), new AnswerRoom(100)];
     const placeIn = (room: AnswerRoom): string =>
-      placeOf(room.put("", Buffer.from("1"), "") ?? Buffer.alloc(0));
+      placeOf(room.put("1", Buffer.from("1")) ?? Buffer.alloc(0));
     const [one, other] = rooms.map(placeIn);
     expect(one).not.toEqual(other);
     rooms[0]?.giveBack();

@@ -1,7 +1,7 @@
 // JSON text that is passed on as it is: its parts, how long it is, where it waits to be sent, and how what is too large to be held is kept.
 import { isAscii } from "node:buffer";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { COMMA, OPEN_BRACKET } from "./ascii.ts";
+import { CLOSE_BRACE, COMMA, OPEN_BRACKET } from "./ascii.ts";
 
 /** Text made here, or the bytes of a node. */
 export type RawJson = string | Buffer;
@@ -137,7 +137,7 @@ export function parsed(json: Buffer | string): unknown {
 }
 
 /** In bytes: what is on its way out waits in chunks of this size. */
-export const CHUNK_BYTES = 65_536;
+export const CHUNK_BYTES = 131_072;
 /**
  * In bytes: chunks are cut from pieces that the system takes back once they are collected. What is allocated in smaller ones
  * stays with the process as long as anything behind it is in use (docs/performance.md, Memory).
@@ -145,7 +145,7 @@ export const CHUNK_BYTES = 65_536;
 const SLAB_BYTES = 262_144;
 let slab: Buffer = Buffer.alloc(0);
 /** So many wait to be used again: 16 MiB. */
-const MOST_IDLE = 256;
+const MOST_IDLE = 128;
 const idle: Buffer[] = [];
 
 /** New chunks would be allocations outside of the heap, which have the collector at work: they are used again and again. */
@@ -186,8 +186,17 @@ export function giveBackLent(part: Buffer): void {
   giveBack(chunk);
 }
 
+const BEFORE_ID_TEXT = '{"jsonrpc":"2.0","id":';
+const BEHIND_ID_TEXT = ',"result":';
+const [BEFORE_ID, BEHIND_ID] = [Buffer.from(BEFORE_ID_TEXT), Buffer.from(BEHIND_ID_TEXT)];
+/** In bytes: the envelope of a result, without its id. */
+export const AROUND_RESULT = BEFORE_ID.length + BEHIND_ID.length + 1;
+
+/** @param id JSON text: the very characters that the caller sent. */
+export const beforeResult = (id: string): string => `${BEFORE_ID_TEXT}${id}${BEHIND_ID_TEXT}`;
+
 /** So many chunks has one room at most: 1 MiB. */
-const MOST_CHUNKS = 16;
+const MOST_CHUNKS = 8;
 /** In members: a batch that waits for nodes would keep a chunk for one text or two. */
 const WORTH_A_ROOM = 8;
 
@@ -212,20 +221,32 @@ export class AnswerRoom {
   }
 
   /**
-   * @param before ASCII, as `behind` is.
-   * @returns All three, as bytes that last until the room is given back; before them stands a comma, before the first a
-   *   bracket. undefined where there is no room.
+   * Puts a result into its envelope.
+   *
+   * @param id JSON.
+   * @returns The envelope, as bytes that last until the room is given back; before it stands a comma, before the first a
+   *   bracket. undefined where there is no room, and for an id that is not ASCII.
    */
-  put(before: string, json: Buffer | BorrowedJson, behind: string): Buffer | undefined {
-    const length = 1 + before.length + json.length + behind.length;
+  put(id: string, json: Buffer | BorrowedJson): Buffer | undefined {
+    const length = AROUND_RESULT + id.length + json.length + 1;
     const chunk = this.#chunkFor(length);
     if (!chunk) return undefined;
     const isFirst = this.#chunks.length === 1 && this.#at === 0;
     chunk[this.#at] = isFirst ? OPEN_BRACKET : COMMA;
     const start = this.#at + 1;
-    let at = start + chunk.write(before, start, "latin1");
+    // Few bytes: each call of the runtime would cost more than all of them.
+    chunk.set(BEFORE_ID, start);
+    let at = start + BEFORE_ID.length;
+    for (let digit = 0; digit < id.length; digit += 1) {
+      const character = id.charCodeAt(digit);
+      if (character >= 0x80) return undefined;
+      chunk[at++] = character;
+    }
+    chunk.set(BEHIND_ID, at);
+    at += BEHIND_ID.length;
     at += json.copy(chunk, at);
-    this.#at = at + chunk.write(behind, at, "latin1");
+    chunk[at] = CLOSE_BRACE;
+    this.#at = at + 1;
     return chunk.subarray(start, this.#at);
   }
 

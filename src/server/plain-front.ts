@@ -303,9 +303,13 @@ export class PlainResponse {
     return `${framed}${date}${this.#saysLast ? "" : CLOSE}\r\n`;
   }
 
-  /** Gathers what is written until the end of the turn. */
+  /** Gathers what is written until `uncork`, or the end. */
   cork(): void {
     this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
   }
 
   /**

@@ -173,7 +173,7 @@ describe("a large answer that is there already", () => {
     const letter = String.fromCharCode(0x61 + index);
     const pieces = Array.from({ length: 150 }, (_, piece) => {
       const json = Buffer.alloc(piece % 10 === 0 ? 40_000 : 2_000, letter);
-      return room.put(`${piece} `, json, ",") ?? json;
+      return room.put(`${piece}`, json) ?? json;
     });
     return { status: 200, pieces, bytes: lengthOf(pieces), room };
   }

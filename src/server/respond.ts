@@ -23,6 +23,12 @@ export const WORTH_JOINING = 16_384;
 /** In bytes: a smaller answer is written at once. How slowly the caller takes it is not seen, so this must be small. */
 const WRITTEN_AT_ONCE = 131_072;
 
+/**
+ * So many chunks that are there already leave in one write: each wakes the reader. How slowly the caller takes them is seen
+ * between writes: by default one that takes less in half a minute is cut off (slow-readers.ts).
+ */
+const CHUNKS_AT_ONCE = 2;
+
 /** The options for a request that would have begun something else than one response. */
 export const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
 
@@ -108,10 +114,17 @@ async function stream(
   try {
     // Writing a ready piece takes no longer than waiting for it.
     if (isReady(answer)) {
+      let together = 0;
       for (const chunk of readyChunks(answer)) {
         if (to.destroyed) return bytes;
-        if (!put(chunk)) await drained(to);
+        if (together === 0) to.cork();
+        together = (together + 1) % CHUNKS_AT_ONCE;
+        const hasRoom = put(chunk);
+        if (together > 0) continue;
+        to.uncork();
+        if (!hasRoom) await drained(to);
       }
+      if (together > 0 && gzip) gzip.uncork(); // else the end does so
     } else {
       for await (const chunk of answerChunks(answer, turns)) {
         if (to.destroyed) return bytes;

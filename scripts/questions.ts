@@ -12,7 +12,8 @@ const CHANGING =
 const MEMOS = [
   "ambiguity.ts knownNames[place]",
   "block-tables.ts #head",
-  "block-tables.ts #blocks",
+  "block-tables.ts #isHeadKnown",
+  "block-tables.ts #hot",
   "block-tables.ts partKeyBytes",
   "sources.ts readings",
   "sources.ts known",

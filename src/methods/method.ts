@@ -278,8 +278,11 @@ function testOfText({ def }: z.ZodString): QuickTest | undefined {
       readonly pattern?: RegExp;
       readonly fn?: QuickTest;
     };
-    if (check === "string_format" && pattern && !pattern.global) patterns.push(pattern);
-    else if (check === "custom" && fn) rules.push(fn);
+    if (check === "string_format" && pattern && !pattern.global) {
+      const isHex = hexTestOf(pattern);
+      if (isHex) rules.push(isHex);
+      else patterns.push(pattern);
+    } else if (check === "custom" && fn) rules.push(fn);
     else return undefined;
   }
   // Loops: a function for each text would be the larger part of the test.
@@ -290,6 +293,30 @@ function testOfText({ def }: z.ZodString): QuickTest | undefined {
     return true;
   };
 }
+
+/** `0x` and so many hex digits, or any number of them. */
+const HEX_PATTERN = /^\^0x\[0-9a-fA-F\](?:\{(\d+)\}|\*)\$$/;
+
+/** Most texts are hashes, addresses and data: looking at each digit takes a third of what an expression does. */
+function hexTestOf({ source, flags }: RegExp): QuickTest | undefined {
+  const found = flags === "" ? HEX_PATTERN.exec(source) : undefined;
+  if (!found) return undefined;
+  const digits = found[1] === undefined ? undefined : Number(found[1]);
+  return (value) => {
+    const text = value as string;
+    if (digits !== undefined && text.length !== digits + 2) return false;
+    if (text.charCodeAt(0) !== ZERO || text.charCodeAt(1) !== LETTER_X) return false;
+    for (let at = 2; at < text.length; at += 1)
+      if (HEX_DIGITS[text.charCodeAt(at)] !== 1) return false;
+    return true;
+  };
+}
+
+const ZERO = 0x30;
+const LETTER_X = 0x78;
+/** 1 for each digit. */
+const HEX_DIGITS = new Uint8Array(0x80);
+for (const digit of Buffer.from("0123456789abcdefABCDEF")) HEX_DIGITS[digit] = 1;
 
 function testOfList({ element, def }: z.ZodArray): QuickTest | undefined {
   const passes = quickTestOf(element as z.ZodType);

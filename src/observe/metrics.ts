@@ -37,6 +37,13 @@ export type UpstreamRecord = {
 
 type AnsweredBy = Omit<UpstreamRecord, "seconds" | "bytes">;
 
+type EndedBy = Pick<CallRecord, "network" | "method" | "outcome">;
+type EndedSeries = EndedBy & {
+  readonly calls: CallCounts;
+  readonly count: Count;
+  readonly ended: EndedCalls;
+};
+
 type AnsweredSeries = AnsweredBy & {
   readonly calls: Count;
   readonly bytes: Count;
@@ -296,15 +303,25 @@ export class Metrics {
     return count;
   }
 
+  #lastEnded: EndedSeries | undefined;
+
   callEnded({ network, method, outcome, computeUnits, seconds }: CallRecord): void {
-    const counts = this.#countsOf(network);
-    counts.calls += 1;
+    const last = this.#lastEnded;
+    const isAlike = last?.network === network && last.method === method && last.outcome === outcome;
+    const series = isAlike ? last : this.#endedAs({ network, method, outcome });
+    this.#lastEnded = series;
+    series.calls.calls += 1;
+    series.count.value += 1;
+    series.ended.computeUnits.value += computeUnits;
+    series.ended.seconds.add(seconds);
+  }
+
+  /** What is raised by the end of a call. Those of a batch's members raise the same. */
+  #endedAs({ network, method, outcome }: EndedBy): EndedSeries {
     const ended = this.#endedOf(network);
-    const count = ended.byMethod.get(method)?.[outcome];
-    if (count) count.value += 1;
-    else this.#beginCount(network, method, outcome).value += 1;
-    ended.computeUnits.value += computeUnits;
-    ended.seconds.add(seconds);
+    const count =
+      ended.byMethod.get(method)?.[outcome] ?? this.#beginCount(network, method, outcome);
+    return { network, method, outcome, calls: this.#countsOf(network), count, ended };
   }
 
   #endedOf(network: string): EndedCalls {

@@ -55,6 +55,8 @@ export type NodeCall = {
   readonly unsubscribe?: string | undefined;
   /** See `NodeRequest`. */
   readonly headers?: NodeRequest["headers"];
+  /** When it is sent, by the clock's `now`; left out: now. */
+  readonly sentAtMs?: number;
 };
 
 /** @param prefix The prefix of the family's methods. */
@@ -64,6 +66,7 @@ export type NodeRequestReply = {
   readonly reply: Reply;
   /** By the clock's `now`. */
   readonly sentAtMs: number;
+  readonly cameAtMs: number;
 };
 
 /** An answer of this many bytes takes a few milliseconds to read. */
@@ -161,7 +164,7 @@ export class NodeRequests {
     this.#lastId = id;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
-    const sentAtMs = this.#parts.clock.now();
+    const { sentAtMs = this.#parts.clock.now() } = call;
     const sent = {
       id,
       method,
@@ -181,10 +184,11 @@ export class NodeRequests {
     const { clock, metrics } = this.#parts;
     const reply = readReply(exchange, id, method);
     const { network, upstream } = this.#options;
-    const seconds = (clock.now() - sentAtMs) / 1000;
+    const cameAtMs = clock.now();
+    const seconds = (cameAtMs - sentAtMs) / 1000;
     const bytes = exchange.kind === "answered" ? exchange.body.length : 0;
     metrics.upstreamAnswered({ network, upstream, kind: reply.kind, purpose, seconds, bytes });
-    return { reply, sentAtMs };
+    return { reply, sentAtMs, cameAtMs };
   }
 }
 
@@ -292,13 +296,14 @@ export function budgetWaitMs(
   budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBeExceeded">,
   cost: number,
   { purpose, isInsistent = false }: Urgency,
+  now?: number,
 ): number {
   const mustGo = purpose === "check";
   // Calls that follow the chain go before those of callers, as far as the node itself did not forbid it.
   const mayPress =
     (isInsistent && budget.mayBeTried(cost)) ||
     (purpose === "follow" && budget.mayBeExceeded(cost));
-  return mustGo || mayPress ? 0 : budget.waitMs(cost);
+  return mustGo || mayPress ? 0 : budget.waitMs(cost, now);
 }
 
 /** What a call's end tells about the node's health. */

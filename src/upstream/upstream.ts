@@ -145,13 +145,14 @@ export class Upstream {
   #askInTurn(asked: Asked, turn: Turn | NoTurn | undefined): Promise<Reply> {
     const { method, paramsJson, signal, options, traits } = asked;
     if (turn && turn.kind !== "turn") return Promise.resolve(withoutTurn(turn));
-    const waitMs = this.#takeBudget(method, options);
+    const sentAtMs = this.#parts.clock.now();
+    const waitMs = this.#takeBudget(method, options, sentAtMs);
     if (waitMs > 0) {
       if (turn) this.turns.end(turn);
       return Promise.resolve({ kind: "busy", retryAfterMs: waitMs });
     }
     const { attempt, reader, maxBytes, purpose = "call", asker, headers } = options;
-    const call = this.health.open(traits.workKind);
+    const call = this.health.open(traits.workKind, sentAtMs);
     if (attempt) attempt.call = call;
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
     const holder = asker?.memory;
@@ -165,9 +166,10 @@ export class Upstream {
       maxBytes,
       holder,
       headers,
+      sentAtMs,
     };
-    return this.#requests.send(wanted, signal, ({ reply, sentAtMs }) => {
-      const sent: SentCall = { asked, turn, call, sentAtMs };
+    return this.#requests.send(wanted, signal, ({ reply, cameAtMs }) => {
+      const sent: SentCall = { asked, turn, call, sentAtMs, cameAtMs };
       const judged = this.#belief.judged(reply, method, options);
       return judged instanceof Promise
         ? judged.then((believed) => this.#heard(believed, sent))
@@ -175,12 +177,12 @@ export class Upstream {
     });
   }
 
-  #heard(reply: Reply, { asked, turn, call, sentAtMs }: SentCall): Reply {
+  #heard(reply: Reply, { asked, turn, call, sentAtMs, cameAtMs }: SentCall): Reply {
     const { method, paramsJson, signal, options, traits } = asked;
     const { purpose = "call", way = method, position } = options;
     // Its turn ends once the reply was looked through: else these would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
-    this.#learn(reply, { call, sentAtMs, signal, way, purpose });
+    this.#learn(reply, { call, sentAtMs, cameAtMs, signal, way, purpose });
     this.capabilities.learnFrom(traits, reply, position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
@@ -198,14 +200,14 @@ export class Upstream {
     return group && this.#sizes.isConfigured ? this.turns.ownTurn(group) : undefined;
   }
 
-  #learn(reply: Reply, { call, sentAtMs, signal, way, purpose }: Ended): void {
+  #learn(reply: Reply, { call, sentAtMs, cameAtMs, signal, way, purpose }: Ended): void {
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
     // An upstream whose reply is too long for us is well.
     if (reply.kind === "failed" && (reply.isTooLarge || reply.isCrowded)) {
-      this.health.close(call, "missing");
+      this.health.close(call, "missing", cameAtMs);
       return;
     }
-    this.health.close(call, endingOf(reply, { signal, isNoFault }));
+    this.health.close(call, endingOf(reply, { signal, isNoFault }), cameAtMs);
     const { budget, capabilities } = this;
     learnFrom(reply, { way, sentAtMs }, { budget, missing: capabilities.missing });
     if (reply.kind === "busy") this.#sizes.failed(call.workKind, sentAtMs); // it may count each member
@@ -213,10 +215,10 @@ export class Upstream {
   }
 
   /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */
-  #takeBudget(method: string, urgency: Urgency): number {
+  #takeBudget(method: string, urgency: Urgency, now: number): number {
     const cost = this.budget.costOf(method);
-    const waitMs = budgetWaitMs(this.budget, cost, urgency);
-    if (waitMs <= 0) this.budget.take(cost);
+    const waitMs = budgetWaitMs(this.budget, cost, urgency, now);
+    if (waitMs <= 0) this.budget.take(cost, now);
     return waitMs;
   }
 
@@ -332,12 +334,14 @@ type SentCall = {
   readonly turn: Turn | undefined;
   readonly call: OpenCall;
   readonly sentAtMs: number;
+  readonly cameAtMs: number;
 };
 
 /** A call that is over, with the way in which the method was called: see `AskOptions`. */
 type Ended = {
   readonly call: OpenCall;
   readonly sentAtMs: number;
+  readonly cameAtMs: number;
   readonly signal: Signal;
   readonly way: string;
   readonly purpose: Urgency["purpose"];

@@ -254,6 +254,8 @@ export class DayUsage {
   readonly #of: UsageOf;
   /** The counts of the running hour. */
   #counted: Totals = new Map();
+  /** Which of them were raised last. */
+  #last: { readonly network: string; readonly method: string; readonly counts: Counts } | undefined;
   #hour = "";
   /** The counts that were not sent yet, by network and method, and by hour. */
   #unsent: Totals = new Map();
@@ -280,9 +282,11 @@ export class DayUsage {
     this.#hour = hour;
   }
 
-  /** The counts, which the caller raises at once. */
+  /** The counts, which the caller raises at once. Those of a batch's members are the same. */
   countsOf(network: string, method: string): Counts {
-    return countsIn(this.#counted, network, method);
+    if (this.#last?.network !== network || this.#last.method !== method)
+      this.#last = { network, method, counts: countsIn(this.#counted, network, method) };
+    return this.#last.counts;
   }
 
   /** Takes what was counted since the last time: by hour less often, or all that is left. */
@@ -309,6 +313,7 @@ export class DayUsage {
       for (const counts of methods.values())
         addCounts(countsIn(this.#hours, ALL_NETWORKS, this.#hour), counts);
     this.#counted = new Map();
+    this.#last = undefined;
   }
 }
 

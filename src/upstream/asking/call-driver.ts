@@ -116,7 +116,7 @@ export class CallDriver implements Waiting {
     this.#leave();
     let decision = next(this.#state, event, now);
     while (decision.kind === "ask" && !this.#isSettled) {
-      this.#try(decision);
+      this.#try(decision, now);
       decision = next(this.#state, BEGUN, now);
     }
     if (decision.kind === "wait") this.#wait(decision, now);
@@ -139,14 +139,13 @@ export class CallDriver implements Waiting {
     this.#shortOf = undefined;
   }
 
-  #try(attempt: Attempt): void {
-    const { clock, network } = this.#parts;
+  #try(attempt: Attempt, sentAtMs: number): void {
+    const { network } = this.#parts;
     const { method, paramsJson, options } = this.#state.question;
     if (attempt.why) network.askedAgain(attempt.why);
     if (attempt.isHedge) network.hedges.spend();
     const story = options.ledger?.attempted(attempt, method);
     this.#underWay += 1;
-    const sentAtMs = clock.now();
     const heard = (reply: Reply): void => {
       story?.ended(reply);
       this.#ended(reply, attempt, sentAtMs);

@@ -274,19 +274,19 @@ export class CandidateList {
     return this.#next.length > 0;
   }
 
-  /** Skips upstreams at the front that cannot be asked now. @returns The first that can; it stays. */
-  advance(): Upstream | undefined {
+  /** Skips upstreams at the front that cannot be asked now. @param now By the clock. @returns The first that can; it stays. */
+  advance(now?: number): Upstream | undefined {
     for (let first = this.#next[0]; first; first = this.#next[0]) {
       if (this.#isMissing(first)) this.missing += 1;
-      else if (this.#waitMs(first) > 0) this.#limited.push(first);
+      else if (this.#waitMs(first, now) > 0) this.#limited.push(first);
       else return first;
       this.#next.shift();
     }
     return undefined;
   }
 
-  take(): Upstream | undefined {
-    return this.advance() && this.#next.shift();
+  take(now?: number): Upstream | undefined {
+    return this.advance(now) && this.#next.shift();
   }
 
   /** Adds upstreams that were not there at the beginning. */
@@ -339,7 +339,7 @@ export class CandidateList {
     return upstream.isMissing(method) || (way !== undefined && upstream.isMissing(way));
   }
 
-  #waitMs({ budget }: Upstream): number {
-    return budget.waitMs(budget.costOf(this.#wanted.method));
+  #waitMs({ budget }: Upstream, now?: number): number {
+    return budget.waitMs(budget.costOf(this.#wanted.method), now);
   }
 }

@@ -87,7 +87,7 @@ export class OneAnswer {
 
   /** Asks the next upstream. When there is none and no attempt is open, the call ends. */
   #askNext(why: AttemptReason | undefined, now: number): Decision {
-    const upstream = this.#candidates.take();
+    const upstream = this.#candidates.take(now);
     if (upstream) return this.#ask(attemptAt(upstream, this.#attempts, why), now);
     if (this.#underWay.length > 0) return this.#wait();
     return this.#candidates.limited > 0 ? this.#askLimited(now) : this.#giveUp();

@@ -86,10 +86,10 @@ export class RateBudget {
 
   /**
    * How long a call of this cost has to wait, in milliseconds: 0 when it may go now, Infinity when not in this month.
+   * @param nowMs By the clock.
    */
-  waitMs(cost: number): number {
+  waitMs(cost: number, nowMs = this.#clock.now()): number {
     if (this.#month && cost > this.#month.left) return Number.POSITIVE_INFINITY;
-    const nowMs = this.#clock.now();
     this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs); // the limit may have been forgotten
     return Math.max(this.#pauseMs(nowMs), this.#bucket.waitMs(cost, nowMs));
   }
@@ -114,8 +114,7 @@ export class RateBudget {
   }
 
   /** To be called when a call is sent. The cost of a call that did not wait is paid by those after it. */
-  take(cost: number): void {
-    const nowMs = this.#clock.now();
+  take(cost: number, nowMs = this.#clock.now()): void {
     this.#sent.sent(cost, nowMs);
     this.#bucket.take(cost, nowMs);
     this.#month?.add(cost);

@@ -61,17 +61,16 @@ export class Health {
   }
 
   /** To be called when a call is sent. */
-  open(workKind: WorkKind): OpenCall {
-    const sentAt = this.#clock.now();
+  open(workKind: WorkKind, sentAt = this.#clock.now()): OpenCall {
     const of = this.#of(workKind);
     this.#inFlight += 1;
     of.breaker = afterSending(breakerAt(of.breaker, sentAt));
     return { workKind, sentAt };
   }
 
-  close(call: OpenCall, ending: AttemptEnding): void {
+  /** @param now By the clock. */
+  close(call: OpenCall, ending: AttemptEnding, now = this.#clock.now()): void {
     const of = this.#of(call.workKind);
-    const now = this.#clock.now();
     this.#inFlight -= 1;
     const wasSilent = this.isSilent(call);
     of.late.delete(call);
@@ -124,8 +123,8 @@ export class Health {
   }
 
   #hear(of: WindowOfKind, now: number): void {
-    this.#heardAt = now;
-    of.heardAt = now;
+    this.#heardAt = Math.max(this.#heardAt, now);
+    of.heardAt = Math.max(of.heardAt, now);
     // Emptying a set makes a new one.
     if (of.late.size > 0) of.late.clear();
     if (this.#late.size > 0) this.#late.clear();

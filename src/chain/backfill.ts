@@ -23,6 +23,12 @@ export type BackfillOptions = {
 /** How many blocks are fetched at the same time: few, since callers wait for the same nodes. */
 const AT_ONCE = 4;
 /**
+ * How many blocks are fetched and not written at most, while they have fewer than so many bytes: one that is being taken by a
+ * thread that has much to do does not keep the others waiting.
+ */
+const AHEAD = 16;
+const AHEAD_BYTES = 16 * 2 ** 20;
+/**
  * How many blocks are written in one transaction: each is flushed to disk, and writes anew the pages that lead to what it
  * changed. Fewer where these have this many bytes, or came no faster than in this time, in milliseconds.
  */
@@ -156,22 +162,32 @@ export class Backfill {
     if (tail === undefined) return 0;
     const startedAt = clock.now();
     const count = Math.min(missing, this.#atOnce());
-    const fetching = new FetchedInOrder(count, (index) => this.#fetch(tail - 1 - index));
-    for (;;) {
-      const takenAt = clock.now();
-      if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
-      const records = await fetching.take(
-        (taken) =>
-          taken.length === WRITTEN_AT_ONCE ||
-          bytesOf(taken) >= WRITTEN_BYTES ||
-          clock.now() - takenAt >= WRITTEN_AFTER_MS,
-      );
-      if (records.length === 0 || !(await store.below.add(records))) break;
-      // Callers wait for the same nodes and the same disk, so no more is written for a while.
-      const pauseMs = (clock.now() - takenAt) * REST;
-      await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
+    const fetching = new FetchedInOrder(count, {
+      fetch: (index) => this.#fetch(tail - 1 - index),
+      bytesOf: (block) => bytesOf([block]),
+    });
+    let added = Promise.resolve(true);
+    try {
+      for (;;) {
+        const takenAt = clock.now();
+        if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
+        const records = await fetching.take(
+          (taken) =>
+            taken.length === WRITTEN_AT_ONCE ||
+            bytesOf(taken) >= WRITTEN_BYTES ||
+            clock.now() - takenAt >= WRITTEN_AFTER_MS,
+        );
+        if (!(await added) || records.length === 0) break;
+        added = store.below.add(records); // the next ones are taken meanwhile
+        added.catch(() => undefined); // it is awaited later
+        // Callers wait for the same nodes and the same disk, so no more is taken for a while.
+        const pauseMs = (clock.now() - takenAt) * REST;
+        await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
+      }
+    } finally {
+      fetching.end();
+      await added.catch(() => undefined);
     }
-    fetching.end();
     return store.below.finish();
   }
 
@@ -194,16 +210,27 @@ export class Backfill {
 const bytesOf = (blocks: readonly TakenBlock[]): number =>
   blocks.reduce((sum, { outline }) => sum + outline.transactionBytes + outline.receiptBytes, 0);
 
-/** Fetches items ahead, a few at the same time, and hands them out in order, up to the first that nobody has. */
+type Fetching<Item> = {
+  readonly fetch: (index: number) => Promise<Item | undefined>;
+  readonly bytesOf: (item: Item) => number;
+};
+
+/**
+ * Fetches items ahead, a few at the same time, and hands them out in order, up to the first that nobody has. While the first is
+ * awaited, others behind it come.
+ */
 class FetchedInOrder<Item> {
   readonly #ahead: Promise<Item | undefined>[] = [];
-  readonly #fetch: (index: number) => Promise<Item | undefined>;
+  readonly #parts: Fetching<Item>;
   #count: number;
   #next = 0;
+  /** How many are being fetched, and how many bytes have come that were not handed out. */
+  #open = 0;
+  #bytes = 0;
 
-  constructor(count: number, fetch: (index: number) => Promise<Item | undefined>) {
+  constructor(count: number, parts: Fetching<Item>) {
     this.#count = count;
-    this.#fetch = fetch;
+    this.#parts = parts;
   }
 
   /** @returns None only when there are no more. */
@@ -217,6 +244,7 @@ class FetchedInOrder<Item> {
         this.#ahead.length = 0; // they come after the gap
         break;
       }
+      this.#bytes -= this.#parts.bytesOf(item);
       items.push(item);
     } while (!areEnough(items));
     return items;
@@ -228,11 +256,28 @@ class FetchedInOrder<Item> {
   }
 
   #fetchAhead(): void {
-    while (this.#ahead.length < AT_ONCE && this.#next < this.#count) {
+    while (this.#open < AT_ONCE && this.#next < this.#count && this.#hasRoom) {
       const item = this.#fetch(this.#next);
       item.catch(() => undefined); // `take` reports the failure; nobody may call it
       this.#ahead.push(item);
       this.#next += 1;
+    }
+  }
+
+  get #hasRoom(): boolean {
+    const most = this.#bytes < AHEAD_BYTES ? AHEAD : AT_ONCE;
+    return this.#ahead.length < most;
+  }
+
+  async #fetch(index: number): Promise<Item | undefined> {
+    this.#open += 1;
+    try {
+      const item = await this.#parts.fetch(index);
+      if (item !== undefined) this.#bytes += this.#parts.bytesOf(item);
+      return item;
+    } finally {
+      this.#open -= 1;
+      queueMicrotask(() => this.#fetchAhead());
     }
   }
 }

@@ -11,7 +11,7 @@ import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
 import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
 import { chainOf } from "./config/known-chains.ts";
-import type { Config } from "./config/schema.ts";
+import type { NetworkSettings } from "./config/schema.ts";
 import { FilterBook } from "./filters/filter-book.ts";
 import { blockFormatters, epochFormatters } from "./filters/formatters.ts";
 import type { KeptFiltersOptions } from "./filters/kept-filters.ts";
@@ -36,8 +36,6 @@ import { LearnedRange } from "./upstream/learned-range.ts";
 import { Pool, type PoolChange, type PoolOptions } from "./upstream/pool.ts";
 
 type NetworkStatus = Status["networks"][number];
-
-export type NetworkSettings = Config["networks"][string];
 
 export type NetworkParts = {
   readonly clock: Clock;
@@ -146,7 +144,7 @@ export class Network {
 
   constructor(options: NetworkPlan & { name: string; data: string }, parts: NetworkParts) {
     const { name, settings, data } = options;
-    const { family, chainId, limits, methods, headAgeMs, staleAfterMs } = settings;
+    const { family, chainId, limits, methods, headAgeMs } = settings;
     const { clock, memory, turns, metrics, state } = parts;
     const log = parts.log.child({ network: name });
     this.facts = factsOf(name, settings);
@@ -175,10 +173,7 @@ export class Network {
       isShared: parts.isShared || role.kind !== "whole",
       sweeps: role.kind !== "server",
     };
-    const freshness = new HeadFreshness(
-      { network: name, headAgeMs, staleAfterMs },
-      { clock, log, metrics },
-    );
+    const freshness = new HeadFreshness({ ...settings, network: name }, { clock, log, metrics });
     this.#freshness = freshness;
     const filterParts = { state, formatters: formatters(chainId), clock, metrics, pool };
     if (isFollowed && role.kind === "server") {
@@ -260,14 +255,14 @@ export class Network {
   }
 
   #reconfigure({ settings, filtersPerKey: perKey }: NetworkPlan): void {
-    const { family, limits, methods, headAgeMs, staleAfterMs } = settings;
+    const { family, limits, methods, headAgeMs } = settings;
     const { blocks, results: most } = limits.logs;
     if (blocks !== this.facts.limits.logs.blocks) this.ranges = rangesFor(settings);
     this.facts = factsOf(this.facts.name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
     this.#documents = new WeakMap();
     this.#headAgeMs = headAgeMs;
-    this.#freshness.reconfigure({ headAgeMs, staleAfterMs });
+    this.#freshness.reconfigure(settings);
     this.#source?.reconfigure(storeOptions(settings));
     this.filters?.reconfigure({ perKey, most });
     this.relayed.reconfigure({ perKey: perKey.pushed });

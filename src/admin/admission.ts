@@ -1,8 +1,10 @@
 // Admits a request that has one of the tokens. Without any token only this machine is admitted; there the danger is a
 // browser, in which a page of another site may send requests here. The same holds for the cookie of a session, which
 // browsers send with the requests of every page.
+
 import { hash, timingSafeEqual } from "node:crypto";
 import { hashOf } from "../config/key-settings.ts";
+import type { Config } from "../config/schema.ts";
 import { isLoopback, ROLES, type Role } from "../config/server-settings.ts";
 import { type Problem, problems } from "./problem.ts";
 
@@ -61,10 +63,7 @@ export const tokensOf = ({ token, tokens = [] }: TokenSettings): Tokens =>
     ...tokens,
   ]);
 
-export type TokenSettings = {
-  readonly token?: string | undefined;
-  readonly tokens?: readonly OperatorToken[];
-};
+export type TokenSettings = Partial<Pick<Config["admin"], "token" | "tokens">>;
 
 /** The operator where there are no tokens. */
 const LOCAL: Operator = { name: "this machine", role: "all" };

@@ -1,5 +1,6 @@
 // How the nodes of a family are asked for what a chain is made of: blocks of EVM networks, epochs of Conflux networks.
 
+import type { NetworkSettings } from "../config/schema.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
@@ -51,12 +52,7 @@ export type Fetched =
   | { readonly kind: "garbage"; readonly reason: string };
 
 /** The limits of one block. */
-export type BlockLimits = {
-  /** The largest JSON of the block with whole transactions, and the largest of its receipts. */
-  readonly bytes: number;
-  readonly transactions: number;
-  readonly logs: number;
-};
+export type BlockLimits = NetworkSettings["limits"]["block"];
 
 export type FetchTerms = {
   readonly limits: BlockLimits;

@@ -2,23 +2,16 @@
 // unusually old.
 
 import type { Logger } from "pino";
+import type { NetworkSettings } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockTables } from "./block-tables.ts";
 
-export type FreshnessOptions = {
-  readonly network: string;
-  /**
-   * How long the head counts as the newest block without being confirmed, in milliseconds; left out: five block times.
-   */
-  readonly staleAfterMs?: number | undefined;
-  /**
-   * The age from which the head is too old, by its own timestamp, in milliseconds; left out: what is unusual on this
-   * network.
-   */
-  readonly headAgeMs?: number | undefined;
-};
+export type FreshnessOptions = { readonly network: string } & Pick<
+  NetworkSettings,
+  "staleAfterMs" | "headAgeMs"
+>;
 
 export type FreshnessParts = {
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;

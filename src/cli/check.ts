@@ -1,10 +1,9 @@
 // `headgate check`: reads the configuration, tries each upstream, and says what it found.
-import type { Config } from "../config/schema.ts";
+import type { Config, NetworkSettings, UpstreamSettings } from "../config/schema.ts";
 import { limitsOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { OWN_QUESTIONS } from "../namespaces/known-method.ts";
-import type { NetworkSettings } from "../network.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
 import type { State } from "../state/state.ts";
 import { adviceFor, type CheckedUpstream } from "../upstream/capabilities/advice.ts";
@@ -27,7 +26,6 @@ import { askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS, wordsText } from "./iden
 import { CommandFailure, keptStateOf } from "./read-config.ts";
 
 type Print = (line: string) => void;
-type UpstreamSettings = NetworkSettings["upstreams"][number];
 
 /** @throws CommandFailure when an upstream cannot be used. */
 export async function check(config: Config, print: Print): Promise<void> {

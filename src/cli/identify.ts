@@ -3,12 +3,11 @@
 import type { Logger } from "pino";
 import type { ChainFacts } from "../config/known-chains.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
-import type { Config } from "../config/schema.ts";
+import type { Config, NetworkSettings } from "../config/schema.ts";
 import type { Facts } from "../config/short-forms.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { repeat } from "../lib/waiting.ts";
-import type { NetworkSettings } from "../network.ts";
 import { openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
 import {

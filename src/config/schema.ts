@@ -148,6 +148,8 @@ function byWhatIsKnown<Settings extends { chainId: number }>(
 
 /** The complete settings: every default is filled in, every unit is in the name. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
+export type NetworkSettings = Config["networks"][string];
+export type UpstreamSettings = NetworkSettings["upstreams"][number];
 
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;

@@ -1,10 +1,10 @@
 // The networks that are served, and how they become those of another configuration: prepared beside the running ones,
 // then all replaced in one step.
 
-import type { Config } from "../config/schema.ts";
+import type { Config, NetworkSettings } from "../config/schema.ts";
 import { endUnserved } from "../filters/kept-filters.ts";
 import { within } from "../lib/waiting.ts";
-import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
+import { Network, type NetworkParts } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
 import type { Drains, NodeDrain } from "../upstream/drains.ts";
 

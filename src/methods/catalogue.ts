@@ -1,15 +1,11 @@
 // Which methods a network serves: those that are declared here, and those that are known by name, as far as the
 // network's settings open them.
+
 import { z } from "zod";
+import type { NetworkSettings } from "../config/schema.ts";
 import { isWild, matcherOf } from "../lib/pattern.ts";
 import { type Family, type KnownMethod, opensByPattern } from "../namespaces/known-method.ts";
-import {
-  GROUPS,
-  isNeverServed,
-  knownMethods,
-  type MethodGroupName,
-  unknownMethod,
-} from "../namespaces/known-methods.ts";
+import { GROUPS, isNeverServed, knownMethods, unknownMethod } from "../namespaces/known-methods.ts";
 import type { TraitsOf } from "../upstream/upstream-options.ts";
 import { blockMethods } from "./blocks.ts";
 import { epochLogMethods } from "./epoch-logs.ts";
@@ -98,14 +94,8 @@ export const traitsOf =
   (name) =>
     FAMILIES[family].byName.get(name) ?? unknownMethod(name, family);
 
-export type CatalogueOptions = {
-  readonly family: Family;
-  /** Names and patterns. The methods that the specification names need neither. */
-  readonly allow: readonly string[];
-  readonly groups: readonly MethodGroupName[];
-  /** Wins over everything else. */
-  readonly deny: readonly string[];
-};
+/** The methods that the specification names need not be allowed; what is denied wins over everything else. */
+export type CatalogueOptions = Pick<NetworkSettings, "family"> & NetworkSettings["methods"];
 
 export function catalogueFor(options: CatalogueOptions): Catalogue {
   const { family, allow, groups, deny } = options;

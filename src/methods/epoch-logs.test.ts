@@ -42,7 +42,10 @@ const ask = (
 ) =>
   call("cfx_getLogs", [filter], script, {
     head: NEWEST,
-    network: { chainId: CHAIN_ID, family: "conflux", limits: { logs, upstreamCalls } },
+    network: {
+      ...{ chainId: CHAIN_ID, family: "conflux" },
+      limits: { logs: { blocks: undefined, ...logs }, upstreamCalls },
+    },
   });
 const epochsOf = (result: unknown): number[] =>
   (result as { epochNumber: string }[]).map(({ epochNumber }) => Number(epochNumber));

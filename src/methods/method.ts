@@ -7,6 +7,7 @@ import type { GuardedMethod } from "../access/scope/scope.ts";
 import type { KeyUsage } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position, ProofLevel, StoredBlock } from "../chain/stored-block.ts";
+import type { NetworkSettings } from "../config/schema.ts";
 import { wrongAddressIn } from "../conflux/address.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
@@ -197,36 +198,15 @@ export function fromStore<Json extends AnswerJson | BorrowedJson>(
   return json;
 }
 
-export type NetworkFacts = {
-  readonly name: string;
-  readonly family: Family;
-  readonly chainId: number;
-  /** How much of a block must be proven; left out: what can be proven. */
-  readonly proof?: "strict" | "available" | "off" | undefined;
-  /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
-  readonly totalDifficulty?: string | undefined;
-  /** Whether a pending block has no number and no logsBloom, or those that its node gives it. */
-  readonly pending?: "specified" | "node" | undefined;
-  readonly limits: {
-    /** How often one call may ask nodes. */
-    readonly upstreamCalls: number;
-    /** `rule` says that `blocks` is the key's own limit. */
-    readonly logs: {
-      /** The widest range; undefined: any. */
-      readonly blocks?: number | undefined;
-      readonly results: number;
-      readonly rule?: "logs";
-    };
-    /** The most steps and bytes of text of one vmTrace, and blocks of one trace_filter. */
-    readonly traces: {
-      readonly steps: number;
-      readonly bytes: number;
-      readonly blocks: number;
-      /** Whether a node is asked a second time, for the gas that top calls used before refunds. */
-      readonly refunds: boolean;
+/** The settings of a network that methods look at. */
+export type NetworkFacts = Pick<NetworkSettings, "family" | "chainId"> &
+  Partial<Pick<NetworkSettings, "proof" | "totalDifficulty" | "pending">> & {
+    readonly name: string;
+    readonly limits: Pick<NetworkSettings["limits"], "upstreamCalls" | "traces"> & {
+      /** `rule` says that `blocks` is the key's own limit. */
+      readonly logs: NetworkSettings["limits"]["logs"] & { readonly rule?: "logs" };
     };
   };
-};
 
 /** The head as the members of one batch see it: the same for all of them. */
 export type HeadView = {

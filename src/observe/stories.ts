@@ -1,6 +1,7 @@
 // Decides which calls have a story, and hands it on: to callers that may ask for it, to the tail of slow and failed calls,
 // and to the sender of traces.
 
+import type { Config } from "../config/schema.ts";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import {
@@ -21,11 +22,7 @@ import {
 
 export type StoriesOptions = {
   /** The slow and failed calls that were answered last. */
-  readonly tail: {
-    /** How many are kept; 0: none. */
-    readonly calls: number;
-    readonly slowMs: number;
-  };
+  readonly tail: Config["tail"];
   /** undefined: nothing is traced. */
   readonly tracing: SamplingOptions | undefined;
 };

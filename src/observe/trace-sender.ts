@@ -1,19 +1,17 @@
 // Sends the stories of calls that have ended to a collector, a few times a second, from a bounded queue. No call waits for
 // the collector. Stories that it does not take are dropped and counted.
+
 import type { Logger } from "pino";
+import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/waiting.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Story } from "./story.ts";
 
-export type TraceSenderOptions = {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
-  /** How many calls may wait to be sent. */
-  readonly queue: number;
-  readonly service: string;
-  readonly attributes: Readonly<Record<string, string>>;
+export type TraceSenderOptions = Pick<
+  NonNullable<Config["tracing"]>,
+  "url" | "headers" | "timeoutMs" | "queue" | "service" | "attributes"
+> & {
   readonly version: string;
   /** The name of this process of this gateway. */
   readonly instance: string;

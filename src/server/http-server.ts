@@ -1,8 +1,10 @@
 // The HTTP server for callers: takes requests, bounds them in time and size, and sends responses.
+
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import { RequestScope } from "../calls/caller.ts";
 import { refusal } from "../calls/response.ts";
+import type { Config } from "../config/schema.ts";
 import { heldBytesOf } from "../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -27,14 +29,10 @@ import { type RespondParts, respond } from "./respond.ts";
 import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
 
 export type HttpServerOptions = Omit<ListenerOptions, "bounds"> & {
-  readonly timeouts: {
-    readonly headersMs: number;
-    readonly bodyMs: number;
-    readonly idleMs: number;
-    readonly callMs: number;
-    /** How long load balancers have to notice that this server ends. */
-    readonly leaveMs: number;
-  };
+  readonly timeouts: Pick<
+    Config["timeouts"],
+    "headersMs" | "bodyMs" | "idleMs" | "callMs" | "leaveMs"
+  >;
   readonly reading: SlowReadersOptions;
 };
 

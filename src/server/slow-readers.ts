@@ -1,14 +1,12 @@
 // Callers that do not take the answers they asked for, which wait in memory. A caller that takes less than a floor while
 // something waits for it is cut off.
 import type { Socket } from "node:net";
+import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 
-export type SlowReadersOptions = {
-  /** The floor: a caller that takes this much on average, over `overMs`, is not cut off. */
-  readonly bytesPerSecond: number;
-  readonly overMs: number;
-};
+/** The floor: a caller that takes so many bytes a second on average, over `overMs`, is not cut off. */
+export type SlowReadersOptions = Config["limits"]["reading"];
 
 export type SlowReadersParts = {
   readonly clock: Pick<Clock, "after" | "now">;

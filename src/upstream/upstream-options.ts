@@ -1,10 +1,11 @@
 // What a node is told and given, and how it is asked.
+
 import type { Logger } from "pino";
+import type { NetworkSettings, UpstreamSettings } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Family, MethodTraits } from "../namespaces/known-method.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
-import type { RateBudgetOptions } from "./budget/rate-budget.ts";
 import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 import type { CallPosition } from "./capabilities/capabilities.ts";
 import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
@@ -36,22 +37,9 @@ export type AskOptions = Urgency &
     readonly position?: CallPosition | undefined;
   };
 
-export type UpstreamOptions = ConnectionOptions & {
-  readonly name: string;
-  readonly network: string;
-  readonly family: Family;
-  readonly chainId: number;
-  /** Who runs it: nodes of one vendor fail and lie together. */
-  readonly vendor: string;
-  /** See `Candidate`. */
-  readonly weight: number;
-  readonly price: number;
-  /** It keeps transactions to itself until they are mined. */
-  readonly isPrivate: boolean;
-  /** Whether it is asked what it can do. */
-  readonly probe: boolean;
-  readonly rate: Omit<RateBudgetOptions, "network" | "upstream">;
-};
+export type UpstreamOptions = ConnectionOptions &
+  Pick<UpstreamSettings, "name" | "vendor" | "weight" | "price" | "isPrivate" | "probe" | "rate"> &
+  Pick<NetworkSettings, "family" | "chainId"> & { readonly network: string };
 
 export type UpstreamParts = BeliefParts & {
   readonly traitsOf: TraitsOf;

@@ -1,5 +1,6 @@
 // Tokens of an identity provider (JWT, RFC 7519), sent in the place of a key's text. A claim names the key whose grant
 // their holder has. A token is verified once, and known until it expires or its signing key is gone.
+
 import { readFile } from "node:fs/promises";
 import { get } from "node:http";
 import { get as getSecurely } from "node:https";
@@ -11,24 +12,13 @@ import {
   jwtVerify,
 } from "jose";
 import type { Logger } from "pino";
+import type { Config } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { keepNewest } from "../../lib/keep-newest.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 
-export type IdentitySettings = {
-  readonly issuer: string;
-  readonly audience: string;
-  /** The URL of the signing keys (JWKS, RFC 7517), or their file. */
-  readonly keys: string;
-  /** Only algorithms with asymmetric keys. */
-  readonly algorithms: readonly string[];
-  /** The claim whose value is the name of a key. */
-  readonly claim: string;
-  readonly clockToleranceMs: number;
-  /** When the signing keys could not be read for this long, they are no longer believed. */
-  readonly staleAfterMs: number;
-};
+export type IdentitySettings = NonNullable<Config["jwt"]>;
 
 export type IdentityTokensParts = {
   /** Is called when tokens that were known may no longer be known. */

@@ -1,5 +1,6 @@
 // What a call costs, and how much a key may still do: its rate, its day, its month, and its calls at the same time.
 
+import type { KeySettings } from "../../config/key-settings.ts";
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import { isLongOver, type PeriodKind } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -13,18 +14,10 @@ import { Members } from "./members.ts";
 import { RESERVATION_TIMEOUT_MS, type ReservationParts } from "./reservation.ts";
 
 /** The configured limits of one key. */
-export type LimitSettings = {
-  readonly rate?:
-    | { readonly computeUnitsPerSecond: number; readonly burstComputeUnits: number }
-    | undefined;
-  readonly computeUnits: {
-    readonly perDay?: number | undefined;
-    readonly perMonth?: number | undefined;
-  };
-  readonly concurrentCalls?: number | undefined;
-  /** The weight of the key when calls of several keys wait for a node. */
-  readonly weight?: number | undefined;
-};
+export type LimitSettings = Pick<
+  KeySettings,
+  "rate" | "computeUnits" | "concurrentCalls" | "weight"
+>;
 
 /** Has only the limits that the key has. */
 type LimitsSnapshot = {

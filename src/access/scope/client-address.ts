@@ -2,14 +2,12 @@
 
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv4, isIPv6 } from "node:net";
+import type { Config } from "../../config/schema.ts";
 
 /** The header in which trusted proxies tell who called them. Callers can send the other header themselves. */
 export type ForwardedHeader = "x-forwarded-for" | "forwarded";
 
-export type ProxySettings = {
-  readonly trustedProxies: readonly string[];
-  readonly forwardedHeader: ForwardedHeader;
-};
+export type ProxySettings = Pick<Config["listen"], "trustedProxies" | "forwardedHeader">;
 
 export type RequestSource = {
   readonly headers: IncomingMessage["headers"];

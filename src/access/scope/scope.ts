@@ -1,26 +1,15 @@
 // What a key may be used for, and from where. It is prepared once and asked on every call.
 
+import type { KeySettings } from "../../config/key-settings.ts";
 import { readAddress } from "../../conflux/address.ts";
 import { isWild, matcherOf } from "../../lib/pattern.ts";
 import { type MethodKind, opensByPattern } from "../../namespaces/known-method.ts";
 import { addressMatcher } from "./client-address.ts";
 
-export type ScopeSettings = {
-  readonly networks?: readonly string[] | undefined;
-  readonly methods?: readonly string[] | undefined;
-  readonly origins?: readonly string[] | undefined;
-  readonly addresses?: readonly string[] | undefined;
-  readonly contracts?: readonly string[] | undefined;
-  readonly readOnly?: boolean | undefined;
-  readonly explain?: boolean | undefined;
-  readonly limits: {
-    readonly logs: { readonly blocks?: number | undefined };
-    readonly batch?: number | undefined;
-    /** In bytes. */
-    readonly batchResponse?: number | undefined;
-    readonly upstreamCalls?: number | undefined;
-  };
-};
+export type ScopeSettings = Pick<
+  KeySettings,
+  "networks" | "methods" | "origins" | "addresses" | "contracts" | "readOnly" | "explain" | "limits"
+>;
 
 export type RequestContext = {
   readonly network: string;

@@ -1,6 +1,7 @@
 // The usage report: the counts of all members for a range of days, added up by day, key, network and method; what they
 // would have cost; sums by key; and the same as CSV.
 
+import type { Config } from "../../config/schema.ts";
 import { type DayRange, dayOf, daysIn, HOUR_MS, hourOf, isoText } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
@@ -126,13 +127,7 @@ function appendRows(
 const inOrder = <Value>(map: ReadonlyMap<string, Value>): [string, Value][] =>
   [...map].sort(([one], [other]) => (one < other ? -1 : 1));
 
-export type PriceSettings = {
-  readonly currency: string;
-  /** For a million compute units, for methods that have no price of their own. */
-  readonly computeUnits: number;
-  /** For a million calls, by method or pattern. */
-  readonly methods: Readonly<Record<string, number>>;
-};
+export type PriceSettings = NonNullable<Config["prices"]>;
 
 type Cost = {
   /** Of all calls. */

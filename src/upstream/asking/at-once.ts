@@ -1,5 +1,6 @@
 // Plans calls that go to several upstreams at the same time: a quorum, where the answer counts that enough vendors
 // give, and a broadcast of a transaction, where the first acceptance counts.
+import type { NetworkSettings } from "../../config/schema.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
@@ -229,13 +230,7 @@ export class Broadcast {
   }
 }
 
-/** For answers that nothing proves: several vendors are asked, and the answer counts that enough of them give. */
-export type AgreementRule = {
-  /** How many nodes are asked, of different vendors. */
-  readonly ask: number;
-  /** How many of them must give the same answer. */
-  readonly agree: number;
-};
+export type AgreementRule = NetworkSettings["agreement"][string];
 
 type Verdict = { readonly reply: FinalReply; readonly dissenters: readonly Vote[] };
 

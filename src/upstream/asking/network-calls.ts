@@ -2,6 +2,7 @@
 // calls wait.
 
 import type { Logger } from "pino";
+import type { NetworkSettings } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Metrics } from "../../observe/metrics.ts";
@@ -10,14 +11,10 @@ import type { Upstream } from "../upstream.ts";
 import type { CallOptions } from "./call-options.ts";
 import { headOf, isBehind, NodeOrder, takersOf } from "./node-order.ts";
 
-export type NetworkCallsOptions = {
-  readonly network: string;
-  readonly hedging: HedgingOptions;
-  /** A node that is at most this many blocks behind the best one does not count as lagging. */
-  readonly toleratedLag: number;
-  /** How many nodes a transaction is sent to at the same time; undefined: one, or private ones alone. */
-  readonly broadcast: number | undefined;
-};
+export type NetworkCallsOptions = { readonly network: string } & Pick<
+  NetworkSettings,
+  "hedging" | "toleratedLag" | "broadcast"
+>;
 
 export type NetworkCallsParts = {
   readonly pool: {
@@ -194,13 +191,7 @@ export class NetworkCalls {
   }
 }
 
-type HedgingOptions = {
-  /** The share of hedges among all calls; 0: never. */
-  readonly share: number;
-  /** The least and the longest time before a hedge, in milliseconds. */
-  readonly leastMs: number;
-  readonly mostMs: number;
-};
+type HedgingOptions = NetworkSettings["hedging"];
 
 /** The time before a hedge while a method's times are not known. */
 const UNKNOWN_MS = 500;

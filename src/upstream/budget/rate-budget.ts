@@ -1,21 +1,14 @@
 // How much may be sent to one upstream: as configured, and as learned when it says "too often".
+import type { UpstreamSettings } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { MonthCount, type MonthCountParts } from "./month-count.ts";
 
 /** In calls, or in the vendor's credits where `costs` says what a call costs. */
-export type RateBudgetOptions = {
+export type RateBudgetOptions = UpstreamSettings["rate"] & {
   readonly network: string;
   readonly upstream: string;
-  /** Left out: no limit until the node refuses. */
-  readonly perSecond?: number | undefined;
-  /** How much may be sent at once after a pause. Left out: what the rate gives in a quarter of a second. */
-  readonly burst?: number | undefined;
-  /** In a calendar month (UTC), for all processes that share the state. */
-  readonly perMonth?: number | undefined;
-  /** By method or pattern, such as `eth_get*`; other methods cost 1. */
-  readonly costs?: Readonly<Record<string, number>> | undefined;
 };
 
 export type RateBudgetState = {

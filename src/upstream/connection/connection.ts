@@ -1,23 +1,16 @@
 // What a connection to one node is, whatever it is made of; and which call a message answers, found without parsing it.
 
+import type { NetworkSettings, UpstreamSettings } from "../../config/schema.ts";
 import { findMembers, type Span, textOf } from "../../jsonrpc/members.ts";
 import type { Signal } from "../../lib/cancellation.ts";
 import type { MemoryHolder } from "../../lib/memory-budget.ts";
 import type { Turn } from "../node-turns.ts";
 
-export type ConnectionOptions = {
-  /** http(s), ws(s) or ipc; user information in it becomes basic authentication. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** At most so many sockets to an HTTP node. */
-  readonly connections: number;
-  /** For one answer, in milliseconds. */
-  readonly timeoutMs: number;
-  /** The longest answer that is taken, in bytes. */
-  readonly responseBytes: number;
-  /** Over HTTP, the most calls of one moment that go as one request; 1: each by itself; left out: it is learned. */
-  readonly batch?: number | undefined;
-};
+export type ConnectionOptions = Pick<
+  UpstreamSettings,
+  "url" | "headers" | "connections" | "timeoutMs" | "batch"
+> &
+  Pick<NetworkSettings["limits"], "responseBytes">;
 
 export type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 

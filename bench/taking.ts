@@ -73,6 +73,7 @@ async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: numb
   await store.startAt(await take(next));
   const ahead: Promise<TakenBlock>[] = [];
   const fillSome = async (count: number): Promise<void> => {
+    let added = Promise.resolve(true);
     for (let left = count; left > 0; left -= WRITTEN_AT_ONCE) {
       const blocks: TakenBlock[] = [];
       while (blocks.length < Math.min(left, WRITTEN_AT_ONCE)) {
@@ -83,8 +84,10 @@ async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: numb
         const block = await ahead.shift();
         if (block) blocks.push(block);
       }
-      if (!(await store.below.add(blocks))) throw new Error("blocks are not linked");
+      if (!(await added)) throw new Error("blocks are not linked");
+      added = store.below.add(blocks);
     }
+    await added;
     await store.below.finish();
   };
   await fillSome(BLOCKS / 4); // warm

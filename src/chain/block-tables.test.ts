@@ -1,7 +1,7 @@
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { HotBlocks, HotPieces, UnpackedParts } from "./hot-blocks.ts";
+import { HotBlocks, HotPieces, UnpackedParts } from "./block-tables.ts";
 import type { StoredBlock } from "./stored-block.ts";
 
 const part = fc

@@ -2,6 +2,7 @@
 // entries are forgotten (docs/decisions/0062). It has names, addresses and what the log says of a change, and no secrets.
 import { hostname } from "node:os";
 import type { Logger } from "pino";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
@@ -139,7 +140,9 @@ async function* newestFirst(
   }: { readonly owner: string; readonly count: number; readonly until: number },
   state: AuditTrailParts["state"],
 ): AsyncGenerator<AuditEntry> {
-  const entryAt = async (at: number) => readEntry((await state.get(placeOf(owner, at))) ?? "");
+  /** @returns undefined for what another version wrote in another form. */
+  const entryAt = async (at: number) =>
+    parsed((await state.get(placeOf(owner, at))) ?? "") as AuditEntry | undefined;
   const first = Math.max(0, count - KEPT_ENTRIES);
   let above = count;
   for (let low = first; low < above; ) {
@@ -176,14 +179,5 @@ async function* mergedByNumber(
     );
     yield entry;
     await step(row);
-  }
-}
-
-/** @returns undefined for what another version wrote in another form. */
-function readEntry(text: string): AuditEntry | undefined {
-  try {
-    return JSON.parse(text) as AuditEntry;
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,5 @@
 // The parts between callers and the networks, joined: keys, limits, usage, and the server itself.
 import { isDeepStrictEqual } from "node:util";
-import type { Logger } from "pino";
 import manifest from "../../package.json" with { type: "json" };
 import { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import { KeyRing } from "../access/keys/key-ring.ts";
@@ -15,10 +14,7 @@ import { Guesses } from "../access/scope/guesses.ts";
 import { UsageBook } from "../access/usage/usage-book.ts";
 import { type AnswerBodyOptions, BodyAnswerer } from "../calls/life-of-a-call.ts";
 import type { Config } from "../config/schema.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { Turns } from "../lib/turns.ts";
-import type { Metrics } from "../observe/metrics.ts";
+import type { NetworkParts } from "../network.ts";
 import { Stories, type StoriesOptions, type TailedCall } from "../observe/stories.ts";
 import {
   type SpanExporter,
@@ -32,7 +28,7 @@ import { EventStreams } from "../server/event-streams.ts";
 import { HttpServer } from "../server/http-server.ts";
 import { Handshakes, RefusalBudget, Refusals } from "../server/refusals.ts";
 import { CallTrials } from "../server/try-call.ts";
-import { type State, whyStateNotWritable } from "../state/state.ts";
+import { whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
 export type ServerSideOptions = {
@@ -42,14 +38,8 @@ export type ServerSideOptions = {
   readonly hasOthers: boolean;
 };
 
-export type ServerSideParts = {
+export type ServerSideParts = Omit<NetworkParts, "role" | "isShared"> & {
   readonly networks: Networks;
-  readonly metrics: Metrics;
-  readonly state: State;
-  readonly memory: MemoryBudget;
-  readonly turns: Turns;
-  readonly clock: Clock;
-  readonly log: Logger;
 };
 
 export class ServerSide {

@@ -24,19 +24,6 @@ export type UpstreamCounts = {
   readonly dissents: number;
 };
 
-/** Calls a second, by how they were answered; `store`, `merged` and `here` needed no call of a node. */
-export type CallRates = {
-  readonly calls: number;
-  readonly store: number;
-  readonly merged: number;
-  readonly here: number;
-  readonly failed: number;
-  readonly refused: number;
-  /** In milliseconds; undefined while there are no calls. */
-  readonly medianMs: number | undefined;
-  readonly p99Ms: number | undefined;
-};
-
 /** @param metrics The metrics of a registry, as JSON. */
 export class CountedMetrics {
   readonly #byName: ReadonlyMap<string, readonly Value[]>;
@@ -109,12 +96,12 @@ export class CountedMetrics {
   }
 }
 
-/** @param seconds The time between the two moments. */
-export function ratesBetween(
-  before: NetworkCounts,
-  after: NetworkCounts,
-  seconds: number,
-): CallRates {
+/**
+ * Calls a second, by how they were answered; `store`, `merged` and `here` needed no call of a node.
+ *
+ * @param seconds The time between the two moments.
+ */
+export function ratesBetween(before: NetworkCounts, after: NetworkCounts, seconds: number) {
   const rate = (read: (counts: NetworkCounts) => number): number =>
     perSecond(read(before), read(after), seconds);
   const took = after.tookAtMost.map(([bound, calls], at) => {

@@ -1,6 +1,7 @@
 // The nodes that operators spare, in the state that all gateways share: each of their processes looks what is there. A drain
 // outlives the gateway, until somebody ends it (docs/decisions/0063).
 import type { Logger } from "pino";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { repeat } from "../lib/waiting.ts";
@@ -120,11 +121,7 @@ export class Drains {
 }
 
 /** None in a text that another version wrote in another form. */
-function nodesIn(text: string | undefined): readonly DrainedNode[] {
-  try {
-    const nodes: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(nodes) ? (nodes as readonly DrainedNode[]) : [];
-  } catch {
-    return [];
-  }
+function nodesIn(text = "[]"): readonly DrainedNode[] {
+  const nodes = parsed(text);
+  return Array.isArray(nodes) ? nodes : [];
 }

@@ -17,7 +17,6 @@ import type {
   Connection,
   Exchange,
   NodeRequest,
-  SharedTurn,
   SubscriptionListener,
 } from "./connection/connection.ts";
 import type { AttemptEnding } from "./health/health.ts";
@@ -37,24 +36,17 @@ export type Urgency = {
   readonly isInsistent?: boolean;
 };
 
-export type NodeCall = {
+export type NodeCall = Pick<
+  NodeRequest,
+  "turn" | "maxBytes" | "holder" | "unsubscribe" | "headers"
+> & {
   readonly method: string;
   readonly paramsJson: string;
-  /** See `NodeRequest`. */
-  readonly turn?: SharedTurn | undefined;
   readonly purpose: UpstreamRecord["purpose"];
   /** See `Connection.send`. */
   readonly reader?: BodyReader | undefined;
   /** A shorter timeout than the connection's. */
   readonly timeoutMs?: number | undefined;
-  /** See `NodeRequest`. */
-  readonly maxBytes?: number | undefined;
-  /** See `NodeRequest`. */
-  readonly holder?: MemoryHolder | undefined;
-  /** See `NodeRequest`. */
-  readonly unsubscribe?: string | undefined;
-  /** See `NodeRequest`. */
-  readonly headers?: NodeRequest["headers"];
   /** When it is sent, by the clock's `now`; left out: now. */
   readonly sentAtMs?: number;
 };

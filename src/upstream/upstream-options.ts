@@ -8,27 +8,22 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 import type { CallPosition } from "./capabilities/capabilities.ts";
-import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
+import type { Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
-import type { BeliefParts, Judging, Urgency } from "./node-requests.ts";
+import type { BeliefParts, Judging, NodeCall, Urgency } from "./node-requests.ts";
 import type { HurriedAsker } from "./node-turns.ts";
 
 /** What each method is, as it was declared; of calls that the gateway makes for itself. */
 export type TraitsOf = (method: string) => MethodTraits;
 
 export type AskOptions = Urgency &
-  Pick<Judging, "isFalse" | "onFalse"> & {
+  Pick<Judging, "isFalse" | "onFalse"> &
+  Pick<NodeCall, "reader" | "maxBytes" | "headers"> & {
     /** Of the method; left out: they are looked for. */
     readonly traits?: MethodTraits | undefined;
     /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
     readonly way?: string | undefined;
-    /** See `Connection.send`. */
-    readonly reader?: BodyReader | undefined;
-    /** See `NodeRequest`. */
-    readonly maxBytes?: number | undefined;
-    /** See `NodeRequest`. */
-    readonly headers?: Readonly<Record<string, string>> | undefined;
     /** Gets the call when it is sent. */
     readonly attempt?: { call: OpenCall | undefined } | undefined;
     /** On whose behalf; left out: it does not wait for its turn. */

@@ -338,10 +338,7 @@ type SentCall = {
 };
 
 /** A call that is over, with the way in which the method was called: see `AskOptions`. */
-type Ended = {
-  readonly call: OpenCall;
-  readonly sentAtMs: number;
-  readonly cameAtMs: number;
+type Ended = Pick<SentCall, "call" | "sentAtMs" | "cameAtMs"> & {
   readonly signal: Signal;
   readonly way: string;
   readonly purpose: Urgency["purpose"];

@@ -53,8 +53,8 @@ async function run(): Promise<void> {
   if (block instanceof Promise) throw new Error("it waits");
   const { transactions } = JSON.parse(block.pieces.join("")).result as { transactions: string[] };
   const body = call("eth_getTransactionReceipt", [transactions[0]]);
-  const sampling = (share: number): SamplingOptions => ({
-    ...{ share, followsCallers: true, failed: true, slowMs: 5_000, tellsUpstreams: true },
+  const sampling = (sample: number): SamplingOptions => ({
+    ...{ sample, followsCallers: true, failed: true, slowMs: 5_000, tellsUpstreams: true },
   });
   const storiesFor = (tailed: number, tracing: SamplingOptions | undefined): Stories =>
     new Stories(

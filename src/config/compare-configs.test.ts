@@ -48,6 +48,15 @@ describe("a network of which nobody knew which chain it is", () => {
 });
 
 describe("what a changed configuration changes", () => {
+  it("has the names of the file, where the code has others", () => {
+    const tracing = { endpoint: "http://127.0.0.1:4318" };
+    const changed = { tracing: { ...tracing, callers: false, upstreams: false } };
+    expect(lines(changed, { tracing }).sort()).toEqual([
+      "tracing.callers: true → false",
+      "tracing.upstreams: true → false",
+    ]);
+  });
+
   it.each<{ of: string; changed: object; want: string[] }>([
     { of: "a number", changed: { limits: { batch: 7 } }, want: ["limits.batch: 1000 → 7"] },
     {

@@ -144,6 +144,8 @@ const WRITTEN: Readonly<Record<string, string>> = {
   bytesPerSecond: "atLeast",
   expiresAtMs: "expires",
   isPrivate: "private",
+  followsCallers: "callers",
+  tellsUpstreams: "upstreams",
 };
 
 /** The path as it is written in the file. */

@@ -23,7 +23,7 @@ describe("where traces go", () => {
   it("has a default for all but the collector", () => {
     expect(tracingOf({ endpoint: "http://127.0.0.1:4318" })).toEqual({
       ...{ url: "http://127.0.0.1:4318/v1/traces", headers: {}, timeoutMs: 10_000, queue: 2_048 },
-      ...{ sample: 0.01, callers: true, failed: true, slowMs: 5_000, upstreams: true },
+      ...{ sample: 0.01, followsCallers: true, failed: true, slowMs: 5_000, tellsUpstreams: true },
       ...{ service: "headgate", attributes: {} },
     });
   });
@@ -77,7 +77,7 @@ describe("OpenTelemetry's variables", () => {
     ).toMatchObject({
       url: "http://collector:4318/v1/traces",
       headers: { authorization: "Bearer x", "x-tenant": "a=b" },
-      ...{ timeoutMs: 2_500, service: "gateway", sample: 0.25, callers: true },
+      ...{ timeoutMs: 2_500, service: "gateway", sample: 0.25, followsCallers: true },
       attributes: { "deployment.environment.name": "prod", team: "" },
     });
   });
@@ -97,9 +97,9 @@ describe("OpenTelemetry's variables", () => {
   });
 
   it.each([
-    ["always_on", { sample: 1, callers: false }],
-    ["always_off", { sample: 0, callers: false }],
-    ["parentbased_always_on", { sample: 1, callers: true }],
+    ["always_on", { sample: 1, followsCallers: false }],
+    ["always_off", { sample: 0, followsCallers: false }],
+    ["parentbased_always_on", { sample: 1, followsCallers: true }],
     ["jaeger_remote", [expect.stringMatching(/^tracing\.sample: /)]],
   ])("sampler %s", (sampler, expected) => {
     const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://a", OTEL_TRACES_SAMPLER: sampler };

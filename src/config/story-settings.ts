@@ -73,10 +73,11 @@ export const tracing = z
       .prefault({})
       .describe("What else is said of the gateway, such as `deployment.environment.name`."),
   })
-  .transform(({ endpoint, slow, timeout, protocol: _, ...rest }) => {
+  .transform(({ endpoint, slow, timeout, callers, upstreams, protocol: _, ...rest }) => {
     const url = new URL(endpoint);
     if (url.pathname === "/") url.pathname = "/v1/traces";
-    return { ...rest, url: url.href, slowMs: slow, timeoutMs: timeout };
+    const told = { followsCallers: callers, tellsUpstreams: upstreams };
+    return { ...rest, ...told, url: url.href, slowMs: slow, timeoutMs: timeout };
   });
 
 /** The written settings, with those of OpenTelemetry's variables on tracing. */

@@ -15,7 +15,7 @@ import { UsageBook } from "../access/usage/usage-book.ts";
 import { type AnswerBodyOptions, BodyAnswerer } from "../calls/life-of-a-call.ts";
 import type { Config } from "../config/schema.ts";
 import type { NetworkParts } from "../network.ts";
-import { Stories, type StoriesOptions, type TailedCall } from "../observe/stories.ts";
+import { Stories, type TailedCall } from "../observe/stories.ts";
 import {
   type SpanExporter,
   TraceSender,
@@ -85,7 +85,7 @@ export class ServerSide {
     );
     const from = (request: RequestSource): string | undefined => this.#rules.clientAddress(request);
     this.#member = member;
-    this.#stories = new Stories(storiesOptions(config), {
+    this.#stories = new Stories(config, {
       ...{ clock, chance: Math.random },
       onTraced: (story) => this.#traces?.add(story),
     });
@@ -194,7 +194,7 @@ export class ServerSide {
     this.#usages.reconfigure(config.usage);
     this.#rules = rulesOf(config);
     this.#bodies.reconfigure(bodyOptions(config), new Costs(config.costs));
-    this.#stories.reconfigure(storiesOptions(config));
+    this.#stories.reconfigure(config);
     this.#takeTracing(config);
     const { limits, timeouts } = config;
     this.trials.reconfigure(timeouts);
@@ -235,17 +235,6 @@ export class ServerSide {
 const bodyOptions = ({ limits }: Config): AnswerBodyOptions => ({
   maxBatch: limits.batch,
   batchResponseBytes: limits.batchResponseBytes,
-});
-
-const storiesOptions = ({ tail, tracing }: Config): StoriesOptions => ({
-  tail,
-  tracing: tracing && {
-    share: tracing.sample,
-    followsCallers: tracing.callers,
-    failed: tracing.failed,
-    slowMs: tracing.slowMs,
-    tellsUpstreams: tracing.upstreams,
-  },
 });
 
 const { version } = manifest;

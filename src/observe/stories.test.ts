@@ -6,7 +6,7 @@ import type { Story, StoryEnd } from "./story.ts";
 const NO_TAIL = { calls: 0, slowMs: 1_000 };
 const TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const SAMPLING: SamplingOptions = {
-  share: 0.5,
+  sample: 0.5,
   followsCallers: true,
   failed: true,
   slowMs: 5_000,

@@ -24,20 +24,13 @@ export type StoriesOptions = {
   /** The slow and failed calls that were answered last. */
   readonly tail: Config["tail"];
   /** undefined: nothing is traced. */
-  readonly tracing: SamplingOptions | undefined;
+  readonly tracing?: SamplingOptions | undefined;
 };
 
-export type SamplingOptions = {
-  /** The share of the calls without a trace of their own that is traced, 0 to 1. */
-  readonly share: number;
-  /** Whether the trace of a caller decides for its calls. */
-  readonly followsCallers: boolean;
-  /** Whether failed calls are traced in any case; calls that took `slowMs` are, too. */
-  readonly failed: boolean;
-  readonly slowMs: number;
-  /** Whether the trace context is sent to upstreams. */
-  readonly tellsUpstreams: boolean;
-};
+export type SamplingOptions = Pick<
+  NonNullable<Config["tracing"]>,
+  "sample" | "followsCallers" | "failed" | "slowMs" | "tellsUpstreams"
+>;
 
 export type StoriesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
@@ -173,7 +166,7 @@ export class Stories {
   #isSampled(parent: RemoteContext | undefined, options: SamplingOptions): boolean {
     return parent && options.followsCallers
       ? parent.isSampled
-      : this.#parts.chance() < options.share;
+      : this.#parts.chance() < options.sample;
   }
 }
 

@@ -16,8 +16,9 @@ export type OpenLoadSeen = {
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly maxMs: number;
-  /** How late calls were handed to the connections (p99): the load's own part of the latency. */
+  /** How late calls were handed to the connections (p99, p99.9): the load's own part of the latency. */
   readonly lateMs: number;
+  readonly late999Ms: number;
   readonly failures: number;
 };
 
@@ -63,6 +64,6 @@ async function putOn(load: OpenLoad): Promise<OpenLoadSeen> {
   late.sort((a, b) => a - b);
   return {
     ...{ p50Ms: at(times, 0.5), p99Ms: at(times, 0.99), p999Ms: at(times, 0.999) },
-    ...{ maxMs: at(times, 1), lateMs: at(late, 0.99), failures },
+    ...{ maxMs: at(times, 1), lateMs: at(late, 0.99), late999Ms: at(late, 0.999), failures },
   };
 }

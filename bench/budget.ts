@@ -76,7 +76,7 @@ const callerOf = (scope: RequestScope): Caller => ({
 const callOf = (method: string, params: readonly unknown[]): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
 const answerer = new BodyAnswerer(
-  { maxBatch: 100, batchResponseBytes: 2 ** 25 },
+  { batch: 100, batchResponseBytes: 2 ** 25 },
   { clock, metrics, costs, memory, log, turns },
 );
 const answerNow = (body: Buffer): RpcResponse => {

@@ -41,7 +41,7 @@ async function run(): Promise<void> {
   });
   const answererWith = (stories: Stories | undefined) =>
     new BodyAnswerer(
-      { maxBatch: 100, batchResponseBytes: 2 ** 25 },
+      { batch: 100, batchResponseBytes: 2 ** 25 },
       { clock, metrics, costs, memory, log, turns, stories },
     );
   const call = (method: string, params: readonly unknown[]): Buffer =>

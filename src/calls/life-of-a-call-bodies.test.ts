@@ -71,7 +71,7 @@ function world({ answer = () => '"0x1"', maxBatch = 10, largestBatch, ...given }
       callBounded: () => undefined,
     },
   } as unknown as AnswerBodyParts;
-  const answered = new BodyAnswerer({ maxBatch, batchResponseBytes: 1e6 }, parts);
+  const answered = new BodyAnswerer({ batch: maxBatch, batchResponseBytes: 1e6 }, parts);
   const send = (body: unknown): RpcResponse | Promise<RpcResponse> =>
     answered.answer(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)), caller);
   return { send, counted, charged, logged, scope };

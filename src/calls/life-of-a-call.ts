@@ -1,7 +1,9 @@
 // The life of a call, from the request's body to the response: the body is read, each call passes its steps in order
 // (authorize, charge, check, answer), its end is recorded, and its result is spliced into an envelope.
+
 import type { Logger } from "pino";
 import type { Costs } from "../access/limits/meter.ts";
+import type { Config } from "../config/schema.ts";
 import { readPlainCall } from "../jsonrpc/plain-call.ts";
 import {
   type AnswerJson,
@@ -39,12 +41,7 @@ export type LifeParts = {
   readonly log: Logger;
 };
 
-export type AnswerBodyOptions = {
-  /** The largest batch, in members. */
-  readonly maxBatch: number;
-  /** The most bytes that the answers to one batch have. */
-  readonly batchResponseBytes: number;
-};
+export type AnswerBodyOptions = Pick<Config["limits"], "batch" | "batchResponseBytes">;
 
 export type AnswerBodyParts = LifeParts & {
   readonly turns: Pick<Turns, "enter" | "join" | "next">;
@@ -77,7 +74,7 @@ export class BodyAnswerer {
   /** Refuses a body without answering it: with the id of its call where it is a single call. */
   refuse(body: Buffer, error: RpcError): RpcResponse {
     try {
-      const request = readRequest(body, this.#options.maxBatch);
+      const request = readRequest(body, this.#options.batch);
       return refusal(request.kind === "single" ? request.message.id : "null", error);
     } catch {
       return refusal("null", error);
@@ -96,7 +93,7 @@ export class BodyAnswerer {
 
   /** The key's own limit is checked before the body is parsed: a larger batch is not worth parsing. */
   #readOther(body: Buffer, { grant }: Caller): RequestBody {
-    const { maxBatch } = this.#options;
+    const { batch: maxBatch } = this.#options;
     const { largestBatch } = grant.scope;
     return largestBatch !== undefined && largestBatch < maxBatch
       ? readOther(body, largestBatch, () => errors.batchTooLargeForKey(largestBatch))

@@ -82,7 +82,7 @@ function world({
     callBounded: () => undefined,
   };
   const answerer = new BodyAnswerer(
-    { maxBatch: 100, batchResponseBytes: 1e9 },
+    { batch: 100, batchResponseBytes: 1e9 },
     { clock, costs: new Costs({}), log, metrics, memory, turns: new Turns({ clock }) },
   );
   return { caller, counted, asked: () => asked, answerer };

@@ -12,7 +12,7 @@ import {
 } from "../access/scope/client-address.ts";
 import { Guesses } from "../access/scope/guesses.ts";
 import { UsageBook } from "../access/usage/usage-book.ts";
-import { type AnswerBodyOptions, BodyAnswerer } from "../calls/life-of-a-call.ts";
+import { BodyAnswerer } from "../calls/life-of-a-call.ts";
 import type { Config } from "../config/schema.ts";
 import type { NetworkParts } from "../network.ts";
 import { Stories, type TailedCall } from "../observe/stories.ts";
@@ -90,7 +90,7 @@ export class ServerSide {
       onTraced: (story) => this.#traces?.add(story),
     });
     this.#takeTracing(config);
-    this.#bodies = new BodyAnswerer(bodyOptions(config), {
+    this.#bodies = new BodyAnswerer(config.limits, {
       ...{ clock, log, metrics, memory, turns },
       stories: this.#stories,
       costs: new Costs(config.costs),
@@ -193,7 +193,7 @@ export class ServerSide {
     this.#tokens.reconfigure(config.jwt);
     this.#usages.reconfigure(config.usage);
     this.#rules = rulesOf(config);
-    this.#bodies.reconfigure(bodyOptions(config), new Costs(config.costs));
+    this.#bodies.reconfigure(config.limits, new Costs(config.costs));
     this.#stories.reconfigure(config);
     this.#takeTracing(config);
     const { limits, timeouts } = config;
@@ -231,11 +231,6 @@ export class ServerSide {
     await this.#meters.close();
   }
 }
-
-const bodyOptions = ({ limits }: Config): AnswerBodyOptions => ({
-  maxBatch: limits.batch,
-  batchResponseBytes: limits.batchResponseBytes,
-});
 
 const { version } = manifest;
 

@@ -1,4 +1,5 @@
 // The WebSockets of callers: who may open one, how many a key may have, pings, and their end.
+
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -7,6 +8,7 @@ import type { Grant } from "../access/keys/key-ring.ts";
 import { RequestScope } from "../calls/caller.ts";
 import type { BodyAnswerer } from "../calls/life-of-a-call.ts";
 import { refusal } from "../calls/response.ts";
+import type { Config } from "../config/schema.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
@@ -22,24 +24,18 @@ import { type HttpExchange, type HttpUpgrade, requestIds } from "./listener.ts";
 import { SocketChannel, type SocketChannelParts } from "./push-channel.ts";
 import { REFUSED, respond } from "./respond.ts";
 
-export type CallerSocketsOptions = {
-  /** The largest message, in bytes. */
-  readonly messageBytes: number;
-  /** The most sockets of one key in this process. */
-  readonly perKey: number;
-  /** How many messages one key may send each second; `BURST_SECONDS` of them may come at once. */
-  readonly messagesPerSecond: number;
-  /** Whether messages are compressed for callers that offer it (RFC 7692). */
-  readonly isCompressed: boolean;
-  /** A socket that is silent for so long is pinged. */
-  readonly pingMs: number;
-  /** A socket on which the caller sends no message for so long is closed. */
-  readonly idleMs: number;
-  /** How long an answer may take. */
-  readonly callMs: number;
-  /** How long a message may take to arrive. */
-  readonly messageMs: number;
-};
+export type CallerSocketsOptions = Pick<
+  Config["limits"]["webSocket"],
+  "perKey" | "messagesPerSecond" | "isCompressed"
+> &
+  Pick<Config["timeouts"], "pingMs" | "callMs"> & {
+    /** The largest message, in bytes. */
+    readonly messageBytes: number;
+    /** A socket on which the caller sends no message for so long is closed. */
+    readonly idleMs: number;
+    /** How long a message may take to arrive. */
+    readonly messageMs: number;
+  };
 
 export type CallerSocketsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf" | "countRefusal">;

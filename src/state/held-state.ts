@@ -5,19 +5,7 @@ import type { Logger } from "pino";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
-import type { OperationId } from "../lib/outbox.ts";
-import type { TakeRequest } from "../lib/token-bucket.ts";
-import type {
-  Addition,
-  AppendRequest,
-  Entry,
-  JournalPart,
-  Next,
-  State,
-  TakeResult,
-  Updated,
-  UpdateOptions,
-} from "./state.ts";
+import type { Entry, Next, State, Updated, UpdateOptions } from "./state.ts";
 
 /** By their keys; undefined: what is there is taken away. */
 export type HeldTexts = ReadonlyMap<string, string | undefined>;
@@ -136,21 +124,11 @@ export class HeldState implements State {
 
   readonly whyNotWritable = (): string | undefined => this.#state.whyNotWritable?.();
 
-  take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
-    return this.#state.take(key, request, id);
-  }
-
-  add(additions: readonly Addition[], id: OperationId): Promise<void> {
-    return this.#state.add(additions, id);
-  }
-
-  append(journal: string, request: AppendRequest): Promise<JournalPart> {
-    return this.#state.append(journal, request);
-  }
-
-  readFrom(journal: string, at: number): Promise<JournalPart> {
-    return this.#state.readFrom(journal, at);
-  }
+  // None of these is urgent.
+  readonly take: State["take"] = (...asked) => this.#state.take(...asked);
+  readonly add: State["add"] = (...asked) => this.#state.add(...asked);
+  readonly append: State["append"] = (...asked) => this.#state.append(...asked);
+  readonly readFrom: State["readFrom"] = (...asked) => this.#state.readFrom(...asked);
 
   /** What cannot be kept even now is lost, and said. */
   async close(): Promise<void> {

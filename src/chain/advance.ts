@@ -10,6 +10,7 @@ import type { Reorganisation } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { ChainUpdate } from "./block-store.ts";
+import { type Link, linkOf } from "./blocks-below.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
@@ -335,12 +336,6 @@ export class Advance {
   }
 }
 
-const linkOf = ({ hash, outline }: TakenBlock): Link => ({
-  number: outline.number,
-  hash,
-  parentHash: outline.parentHash,
-});
-
 /** Both give the hash at a number; undefined when it is not known. */
 type Chains = {
   readonly ours: (number: number) => string | undefined;
@@ -381,8 +376,6 @@ export async function findFork(
   const hash = ours(agreeing);
   return hash === undefined ? "unclear" : { number: agreeing, hash };
 }
-
-type Link = Position & { readonly parentHash: string };
 
 /**
  * How many blocks are removed when the head becomes the last block of a branch.

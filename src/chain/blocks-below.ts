@@ -12,7 +12,8 @@ import type { Position } from "./stored-block.ts";
 /** A process that was killed leaves unfinished blocks at most this far below the tail. */
 const MOST_BELOW = 256;
 
-type Link = Position & { readonly parentHash: string };
+/** A block, and the one that it follows. */
+export type Link = Position & { readonly parentHash: string };
 
 type BelowParts = {
   readonly tables: BlockTables;
@@ -131,9 +132,10 @@ export class BlocksBelow {
   }
 }
 
-const linkOf = ({ hash, outline }: BlockRecord): Link => ({
-  ...{ number: outline.number, hash, parentHash: outline.parentHash },
-});
+export function linkOf({ hash, outline }: Pick<BlockRecord, "hash" | "outline">): Link {
+  const { number, parentHash } = outline;
+  return { number, hash, parentHash };
+}
 
 /** How many of the links, from the first on, are linked to a block with this parent and to each other. */
 function linkedTo(parentHash: string | undefined, links: readonly Link[]): number {

@@ -10,7 +10,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
-import type { RunWrite } from "./block-store.ts";
+import { BlockStore, type RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { ChainNews } from "./chain-reader.ts";
 import { type ChainWriter, type NotFetched, ViewSource } from "./chain-view.ts";
@@ -24,7 +24,7 @@ import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import { CALLED_OFF, type WriterThread } from "./thread/writer-thread.ts";
-import { type StoreWriting, type TakeBlock, takeHere, writingHere } from "./writing.ts";
+import { type StoreWriting, type TakeBlock, takeHere } from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -182,7 +182,9 @@ export class Chain implements ChainWriter {
     run: RunWrite,
   ): { readonly store: StoreWriting; readonly take: TakeBlock } {
     const { dialect, turns, thread } = this.#parts;
-    if (!thread) return { store: writingHere(options, run), take: takeHere({ dialect, turns }) };
+    // What this thread took is whole.
+    if (!thread)
+      return { store: new BlockStore(options, { run }), take: takeHere({ dialect, turns }) };
     const onBegunAgain = (): void => {
       this.#isPrepared = false;
       this.#follower.hurry();

@@ -1,10 +1,9 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
 
-import { isHash } from "../evm/values.ts";
+import { isHash, toQuantity } from "../evm/values.ts";
 import { type PlacedList, parseList } from "../jsonrpc/element-reader.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
-import type { Signal } from "../lib/cancellation.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
 import {
@@ -18,7 +17,6 @@ import {
   LARGEST_NUMBER,
   type GivenBlock as ParsedBlock,
   type Reference,
-  type Tag,
 } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
@@ -38,7 +36,7 @@ async function fetchBlock(
   const reply =
     "hash" in reference
       ? await ask("eth_getBlockByHash", [reference.hash, true])
-      : await ask("eth_getBlockByNumber", [`0x${reference.number.toString(16)}`, true]);
+      : await ask("eth_getBlockByNumber", [toQuantity(reference.number), true]);
   if (reply.kind !== "result") return failed(reply, maxBytes);
   const read = await readBlock(reply.json, terms);
   if (read.kind !== "block") return read;
@@ -128,7 +126,7 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
     return undefined;
   const headers: string[] = [];
   for (const index of uncles.keys()) {
-    const reply = await ask("eth_getUncleByBlockHashAndIndex", [hash, `0x${index.toString(16)}`]);
+    const reply = await ask("eth_getUncleByBlockHashAndIndex", [hash, toQuantity(index)]);
     if (reply.kind !== "result" || isNull(reply.json)) return undefined;
     headers.push(reply.json.toString("utf8"));
   }
@@ -183,27 +181,6 @@ function hashesOf({ transactions }: ParsedBlock): string[] | undefined {
   return hashes.every(isHash) ? hashes : undefined;
 }
 
-/** The number and hash of a node's newest block, or of the one it has at a number; undefined when it does not tell. */
-async function readPosition(
-  numberOrTag: number | Tag,
-  node: AskedNode,
-  signal: Signal,
-): Promise<Position | undefined> {
-  const reference = typeof numberOrTag === "number" ? `0x${numberOrTag.toString(16)}` : numberOrTag;
-  const reply = await askingOf(node, signal)("eth_getBlockByNumber", [reference, false]);
-  return reply.kind === "result" ? positionIn(reply.json) : undefined;
-}
-
-/** Whether the node knows the block with this hash; undefined when it does not tell. */
-async function knowsBlock(
-  hash: string,
-  node: AskedNode,
-  signal: Signal,
-): Promise<boolean | undefined> {
-  const reply = await askingOf(node, signal)("eth_getBlockByHash", [hash, false]);
-  return reply.kind === "result" ? !isNull(reply.json) : undefined;
-}
-
 function positionIn(json: Buffer): Position | undefined {
   const [number, hash] = findMembers(json, ["number", "hash"]) ?? [];
   if (!number || !hash) return undefined;
@@ -219,5 +196,14 @@ function positionIn(json: Buffer): Position | undefined {
 export const blockDialect: ChainDialect = {
   kind: "blocks",
   optional: BY_BLOCK,
-  ...{ fetchBlock, readPosition, knowsBlock },
+  fetchBlock,
+  readPosition: async (numberOrTag, node, signal) => {
+    const reference = typeof numberOrTag === "number" ? toQuantity(numberOrTag) : numberOrTag;
+    const reply = await askingOf(node, signal)("eth_getBlockByNumber", [reference, false]);
+    return reply.kind === "result" ? positionIn(reply.json) : undefined;
+  },
+  knowsBlock: async (hash, node, signal) => {
+    const reply = await askingOf(node, signal)("eth_getBlockByHash", [hash, false]);
+    return reply.kind === "result" ? !isNull(reply.json) : undefined;
+  },
 };

@@ -7,7 +7,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Turns, Work } from "../lib/turns.ts";
 import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-block.ts";
 import { type BlockRecord, cutRecord } from "./block-record.ts";
-import { BlockStore, type ChainUpdate, type RunWrite } from "./block-store.ts";
+import type { BlockStore, ChainUpdate } from "./block-store.ts";
 import type {
   AskedNode,
   BlockLimits,
@@ -16,7 +16,6 @@ import type {
   FetchedBlock,
   Reference,
 } from "./dialect.ts";
-import type { StoreSize } from "./store-room.ts";
 import type { ProofLevel } from "./stored-block.ts";
 
 /** See `BlockStore`; what it takes in was taken by `TakeBlock` beside it. */
@@ -30,12 +29,6 @@ export type StoreWriting = Omit<BlockStore, "apply" | "startAt" | "below" | "kee
   };
   keep(block: TakenBlock, isCanonical: boolean): Promise<void>;
 };
-
-/** By this thread: what was taken here is whole. @throws When the folder cannot be read or written. */
-export const writingHere = (
-  options: StoreSize & { readonly path: string },
-  run: RunWrite,
-): StoreWriting => new BlockStore(options, { run });
 
 /** What is needed to decide about a block; the store has the rest of it. */
 export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { proveBlock } from "../../test/support/at-once.ts";
 import { keccak256 } from "../evm/keccak.ts";
 import { headerHash } from "./check-header.ts";
+import type { Json } from "./json.ts";
 import { EMPTY_ROOT } from "./ordered-trie.ts";
-import type { Json } from "./prove-block.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 const word = (digit: string): string => `0x${digit.repeat(64)}`;

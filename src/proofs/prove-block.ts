@@ -16,8 +16,6 @@ import {
 import { isAbsent, isJson, type Json, type PartProof, sameHex, shown, unproven } from "./json.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
-export type { Json };
-
 export type BlockParts = {
   /** With whole transactions (not hashes), as JSON.parse gave it. */
   readonly block: Json;

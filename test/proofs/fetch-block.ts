@@ -1,5 +1,6 @@
 // A block with all that proves it, as a node answers it.
-import type { BlockParts, Json } from "../../src/proofs/prove-block.ts";
+import type { Json } from "../../src/proofs/json.ts";
+import type { BlockParts } from "../../src/proofs/prove-block.ts";
 import { fetchCaller } from "../support/ask.ts";
 
 export async function fetchBlock(url: string, number: number): Promise<BlockParts> {

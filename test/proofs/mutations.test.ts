@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { BlockParts, Json, Proof } from "../../src/proofs/prove-block.ts";
+import type { Json } from "../../src/proofs/json.ts";
+import type { BlockParts, Proof } from "../../src/proofs/prove-block.ts";
 import { proveBlock } from "../support/at-once.ts";
 import { atDepth } from "../support/depth.ts";
 import {

@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { headerHash } from "../../src/proofs/check-header.ts";
-import type { BlockPart, Json, Proof } from "../../src/proofs/prove-block.ts";
+import type { Json } from "../../src/proofs/json.ts";
+import type { BlockPart, Proof } from "../../src/proofs/prove-block.ts";
 import { proveBlock } from "../support/at-once.ts";
 
 const shared = fileURLToPath(new URL("../../../shared/", import.meta.url));

@@ -35,11 +35,14 @@ export type Gateway = {
   kill(): void;
 };
 
+export type GatewayParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly source?: ConfigurationSource | undefined;
+};
+
 /** @throws When a port cannot be taken. Then nothing is left running. */
-export async function startGateway(
-  config: Config,
-  parts: { clock: Clock; log: Logger; source?: ConfigurationSource | undefined },
-): Promise<Gateway> {
+export async function startGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
   const options = { processes: 1 };

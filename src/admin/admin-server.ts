@@ -36,7 +36,7 @@ const BOUNDS = {
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** Handshakes that one address may make each second without a right token; twenty times as many at once. */
-const HANDSHAKES = { perSecond: 10 };
+const HANDSHAKES = { refusals: 10 };
 
 export class AdminServer {
   readonly #listener: Listener;

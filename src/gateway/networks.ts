@@ -184,15 +184,9 @@ type Prepared = NetworksChange & { readonly name: string; readonly network: Netw
 export const whyUnidentified = (unidentified: Config["unidentified"] = {}): string[] =>
   Object.keys(unidentified).map((name) => `${name}: none of its nodes has said which chain it is`);
 
-const resolverOf = ({
-  networks,
-  unidentified,
-}: Plan): ((host: string | undefined) => string | undefined) =>
-  hostResolver(
-    Object.entries({ ...networks, ...unidentified }).map(([name, { hosts }]) => ({ name, hosts })),
-  );
+const resolverOf = ({ networks, unidentified }: Plan): ReturnType<typeof hostResolver> =>
+  hostResolver({ ...networks, ...unidentified });
 
-/** Networks that are no longer served, until their calls in flight have ended and they are closed. */
 type LeavingOptions = {
   /** How long calls in flight are waited for. */
   readonly withinMs: number;
@@ -200,6 +194,7 @@ type LeavingOptions = {
   readonly isReplaced: () => boolean;
 };
 
+/** Networks that are no longer served, until their calls in flight have ended and they are closed. */
 class LeavingNetworks {
   /** By name, until each is closed. */
   readonly #closing = new Map<string, Promise<void>>();

@@ -21,7 +21,7 @@ import {
   TraceSender,
   type TraceSenderOptions,
 } from "../observe/trace-sender.ts";
-import { CallerSockets, type CallerSocketsOptions } from "../server/caller-sockets.ts";
+import { CallerSockets } from "../server/caller-sockets.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
 import { EventStreams } from "../server/event-streams.ts";
@@ -101,15 +101,13 @@ export class ServerSide {
       bodies: this.#bodies,
       ...{ memory, turns, clock, log },
     });
-    this.#refusalBudget = new RefusalBudget({ perSecond: config.limits.refusals });
+    this.#refusalBudget = new RefusalBudget(config.limits);
     this.#connections = new Connections(connectionLimits(config), {
       isProxy: (address) => this.#rules.isProxy(address),
       metrics,
     });
-    this.#handshakes = new Handshakes(
-      { perSecond: config.limits.refusals },
-      { connections: this.#connections, clock },
-    );
+    const connections = this.#connections;
+    this.#handshakes = new Handshakes(config.limits, { connections, clock });
     this.#endpoint = new Endpoint(
       { bodyBytes: config.limits.bodyBytes },
       {
@@ -127,16 +125,16 @@ export class ServerSide {
           clock,
           metrics,
         }),
-        connections: this.#connections,
+        connections,
         memory,
         metrics,
         clock,
         log,
       },
     );
-    this.#sockets = new CallerSockets(socketOptions(config), {
+    this.#sockets = new CallerSockets(config, {
       endpoint: this.#endpoint,
-      connections: this.#connections,
+      connections,
       bodies: this.#bodies,
       ...{ memory, turns, metrics, clock },
     });
@@ -154,7 +152,7 @@ export class ServerSide {
       },
       {
         endpoint: this.#endpoint,
-        connections: this.#connections,
+        connections,
         handshakes: this.#handshakes,
         sockets: this.#sockets,
         streams,
@@ -199,11 +197,11 @@ export class ServerSide {
     const { limits, timeouts } = config;
     this.trials.reconfigure(timeouts);
     this.#endpoint.reconfigure(limits);
-    this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
-    this.#handshakes.reconfigure({ perSecond: limits.refusals });
+    this.#refusalBudget.reconfigure(limits);
+    this.#handshakes.reconfigure(limits);
     this.#server.certify(config.listen.tls);
     this.#connections.reconfigure(connectionLimits(config));
-    this.#sockets.reconfigure(socketOptions(config));
+    this.#sockets.reconfigure(config);
     this.#server.reconfigure({ reading: limits.reading, timeouts });
     this.#drainMs = timeouts.drainMs;
   }
@@ -237,15 +235,6 @@ const { version } = manifest;
 /** The exporter takes time and memory, so it is loaded with the first trace. */
 const loadExporter = async (options: TraceSenderOptions): Promise<SpanExporter> =>
   (await import("../observe/otlp-exporter.ts")).spanExporter(options);
-
-const socketOptions = ({ limits, timeouts }: Config): CallerSocketsOptions => ({
-  messageBytes: limits.bodyBytes,
-  ...limits.webSocket,
-  pingMs: timeouts.pingMs,
-  idleMs: timeouts.webSocketIdleMs,
-  callMs: timeouts.callMs,
-  messageMs: timeouts.bodyMs,
-});
 
 const rulesOf = ({ listen }: Config) => ({
   clientAddress: clientAddress(listen),

@@ -140,8 +140,10 @@ export class Processes {
    */
   async prepare(config: Config): Promise<void> {
     try {
-      await this.#writer.request({ what: "prepare", config }, PREPARING_TIMEOUT_MS);
-      await this.#askServers({ what: "prepare", config });
+      const prepare = (child: Supervised): Promise<unknown> =>
+        child.request({ what: "prepare", config }, PREPARING_TIMEOUT_MS);
+      await prepare(this.#writer);
+      await Promise.all(this.#servers.map(prepare));
     } catch (error) {
       await this.cancel();
       throw error;
@@ -163,10 +165,6 @@ export class Processes {
         .catch(() => child.send({ kind: "stop" }));
     await Promise.all(this.#servers.map(commit));
     await commit(this.#writer);
-  }
-
-  async #askServers(request: Request): Promise<void> {
-    await Promise.all(this.#servers.map((server) => server.request(request, PREPARING_TIMEOUT_MS)));
   }
 
   get #all(): readonly Supervised[] {

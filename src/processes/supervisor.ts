@@ -1,17 +1,16 @@
 // The process that is started where there are several: it runs a writer and servers, and the operators' API.
 
 import { type AddressInfo, createServer } from "node:net";
-import type { Logger } from "pino";
 import { AuditTrail, actorHere } from "../access/audit-trail.ts";
 import { AdminServer } from "../admin/admin-server.ts";
 import type { Status } from "../admin/schemas.ts";
 import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
-import { Configuration, type ConfigurationSource } from "../gateway/configuration.ts";
+import { Configuration } from "../gateway/configuration.ts";
 import { whyUnidentified } from "../gateway/networks.ts";
 import { untilStoresAreFree } from "../gateway/process-parts.ts";
 import { Reload } from "../gateway/reload.ts";
-import type { Gateway } from "../gateway.ts";
+import type { Gateway, GatewayParts } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
 import { LogLevels } from "../observe/log.ts";
@@ -23,17 +22,11 @@ import { Processes } from "./processes.ts";
 
 export type SupervisorOptions = { readonly servers: number; readonly program: string };
 
-export type SupervisorParts = {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly source?: ConfigurationSource | undefined;
-};
-
 /** @throws ChildFailed, or when a port cannot be taken; then no child is left running. */
 export async function startSupervisor(
   config: Config,
   options: SupervisorOptions,
-  parts: SupervisorParts,
+  parts: GatewayParts,
 ): Promise<Gateway> {
   const { clock, log } = parts;
   const levels = new LogLevels(log);

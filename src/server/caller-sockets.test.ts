@@ -11,14 +11,11 @@ import { MemoryBudget, memoryHolder } from "../lib/memory-budget.ts";
 import { CallerSockets, type CallerSocketsOptions } from "./caller-sockets.ts";
 
 const OPTIONS: CallerSocketsOptions = {
-  messageBytes: 1_000_000,
-  perKey: 10,
-  messagesPerSecond: 2,
-  isCompressed: true,
-  pingMs: 30_000,
-  idleMs: 3_600_000,
-  callMs: 10_000,
-  messageMs: 20_000,
+  limits: {
+    bodyBytes: 1_000_000,
+    webSocket: { perKey: 10, messagesPerSecond: 2, isCompressed: true, subscriptionsPerKey: 10 },
+  },
+  timeouts: { bodyMs: 20_000, callMs: 10_000, pingMs: 30_000, webSocketIdleMs: 3_600_000 },
 };
 const BURST = 20;
 const ROUTE = { kind: "endpoint", network: "main", key: "key" } as const;
@@ -101,7 +98,7 @@ async function seen(isSeen: () => boolean): Promise<void> {
 }
 
 it("a key that has as many sockets as it may is refused another one, which is counted", async () => {
-  for (let count = 0; count < OPTIONS.perKey; count += 1) await opened();
+  for (let count = 0; count < OPTIONS.limits.webSocket.perKey; count += 1) await opened();
   await expect(opened()).rejects.toThrow("429");
   expect(refusals).toEqual(["test webSockets"]);
 });
@@ -130,7 +127,9 @@ describe("the messages of a key", () => {
 
   it("are as many as another configuration says", async () => {
     const socket = await opened();
-    sockets.reconfigure({ ...OPTIONS, messagesPerSecond: 0.1 });
+    const { limits } = OPTIONS;
+    const webSocket = { ...limits.webSocket, messagesPerSecond: 0.1 };
+    sockets.reconfigure({ ...OPTIONS, limits: { ...limits, webSocket } });
     expect(await said(socket)).toBe("done");
     expect(await isSpent(socket)).toBe(true);
   });
@@ -153,7 +152,10 @@ describe("a message that is not whole yet", () => {
 
   it("counts as what it is when it was compressed", async () => {
     // It takes as many turns to inflate as the machine is busy: no bound in time may end it before.
-    sockets.reconfigure({ ...OPTIONS, pingMs: 1e12, messageMs: 1e12 });
+    sockets.reconfigure({
+      ...OPTIONS,
+      timeouts: { ...OPTIONS.timeouts, pingMs: 1e12, bodyMs: 1e12 },
+    });
     const socket = await opened({ perMessageDeflate: true });
     expect(socket.extensions).toContain("permessage-deflate");
     socket.send("x".repeat(100_000), { fin: false, compress: true });

@@ -20,22 +20,14 @@ import { ArrivingMessage } from "./arriving-message.ts";
 import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
-import { type HttpExchange, type HttpUpgrade, requestIds } from "./listener.ts";
+import { type HttpUpgrade, requestIds } from "./listener.ts";
 import { SocketChannel, type SocketChannelParts } from "./push-channel.ts";
 import { REFUSED, respond } from "./respond.ts";
 
-export type CallerSocketsOptions = Pick<
-  Config["limits"]["webSocket"],
-  "perKey" | "messagesPerSecond" | "isCompressed"
-> &
-  Pick<Config["timeouts"], "pingMs" | "callMs"> & {
-    /** The largest message, in bytes. */
-    readonly messageBytes: number;
-    /** A socket on which the caller sends no message for so long is closed. */
-    readonly idleMs: number;
-    /** How long a message may take to arrive. */
-    readonly messageMs: number;
-  };
+export type CallerSocketsOptions = {
+  readonly limits: Pick<Config["limits"], "bodyBytes" | "webSocket">;
+  readonly timeouts: Pick<Config["timeouts"], "bodyMs" | "callMs" | "pingMs" | "webSocketIdleMs">;
+};
 
 export type CallerSocketsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf" | "countRefusal">;
@@ -164,12 +156,12 @@ export class CallerSockets {
     return open !== undefined && open.socket.running === 0 && open.channel.subscriptions > 0;
   }
 
-  #handshakeFor({ messageBytes, isCompressed }: CallerSocketsOptions): WebSocketServer {
+  #handshakeFor({ limits }: CallerSocketsOptions): WebSocketServer {
     const handshake = new WebSocketServer({
       noServer: true,
-      maxPayload: messageBytes,
+      maxPayload: limits.bodyBytes,
       // A compression context would take 300 KB for each socket and direction, so messages are compressed without one.
-      perMessageDeflate: isCompressed && {
+      perMessageDeflate: limits.webSocket.isCompressed && {
         serverNoContextTakeover: true,
         clientNoContextTakeover: true,
         threshold: 4_096,
@@ -185,7 +177,7 @@ export class CallerSockets {
   /** Why the key may not have another socket. */
   shortage({ name }: Grant): RpcError | undefined {
     if (this.#isDraining) return errors.draining();
-    const { perKey: limit } = this.#options;
+    const { perKey: limit } = this.#options.limits.webSocket;
     if ((this.#shares.get(name)?.sockets ?? 0) < limit) return undefined;
     return errors.rateLimited({ limit, remaining: 0, retryAfter: 1, rule: "webSockets" });
   }
@@ -245,7 +237,7 @@ export class CallerSockets {
   }
 
   get #bounds(): { size: number; perSecond: number } {
-    const { messagesPerSecond: perSecond } = this.#options;
+    const { messagesPerSecond: perSecond } = this.#options.limits.webSocket;
     return { size: perSecond * BURST_SECONDS, perSecond };
   }
 
@@ -261,7 +253,7 @@ export class CallerSockets {
     if (share.messages.take(1, clock.now())) return endpoint.answerMessage(incoming, body);
     share.refused += 1;
     if (share.refused > this.#bounds.size) return "noisy";
-    const { messagesPerSecond: limit } = this.#options;
+    const { perSecond: limit } = this.#bounds;
     const short = { limit, remaining: 0, retryAfter: 1, rule: "messages" } as const;
     const error = errors.rateLimited(short);
     endpoint.countRefusal(asked, endpoint.payerOf(asked).grant, error);
@@ -269,15 +261,14 @@ export class CallerSockets {
   }
 
   #look(): boolean {
-    const { clock } = this.#parts;
-    const { idleMs } = this.#options;
-    const now = clock.now();
+    const { pingMs, bodyMs: messageMs, webSocketIdleMs } = this.#options.timeouts;
+    const now = this.#parts.clock.now();
     for (const { socket, channel, payer } of this.#open.values()) {
       const isIdle = socket.running === 0 && channel.subscriptions === 0;
-      if (isIdle && now - socket.usedAtMs >= idleMs) socket.close("idle");
+      if (isIdle && now - socket.usedAtMs >= webSocketIdleMs) socket.close("idle");
       else if (!payer().grant) socket.close("revoked");
       else if (!payer().network) socket.close("unserved");
-      else socket.tend(this.#options);
+      else socket.tend({ pingMs, messageMs });
     }
     for (const [name, share] of this.#shares) {
       share.refused = 0;
@@ -289,26 +280,19 @@ export class CallerSockets {
 
   /** The scope of one message. */
   newScope(): RequestScope {
-    return new RequestScope({ deadlineMs: this.#options.callMs }, this.#parts);
+    return new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
   }
 
-  #refuse(upgrade: HttpUpgrade, answer: Pick<EndpointAnswer, "response" | "allowOrigin">): void {
-    const { request, socket } = upgrade;
+  #refuse(
+    { request, socket, requestId }: HttpUpgrade,
+    { response: answer, allowOrigin }: Pick<EndpointAnswer, "response" | "allowOrigin">,
+  ): void {
     const response = new ServerResponse(request);
     response.assignSocket(socket as Socket);
     // Node does not count this connection any more: left half open, it would keep the process from ending.
     response.on("finish", () => socket.end(() => socket.destroy()));
-    this.#respond({ ...upgrade, response }, answer);
-  }
-
-  #respond(
-    { response, requestId }: HttpExchange,
-    { response: answer, allowOrigin }: Pick<EndpointAnswer, "response" | "allowOrigin">,
-  ): void {
     const options = { requestId, allowOrigin, ...REFUSED };
-    void respond(response, answer, options, {
-      turns: this.#parts.turns,
-      onBroken: () => undefined,
-    });
+    const { turns } = this.#parts;
+    void respond(response, answer, options, { turns, onBroken: () => undefined });
   }
 }

@@ -70,10 +70,10 @@ it("a stream of events needs no key in its path", () => {
 });
 
 describe("hostResolver", () => {
-  const resolve = hostResolver([
-    { name: "eth-mainnet", hosts: undefined },
-    { name: "base", hosts: ["base.rpc.example.com"] },
-  ]);
+  const resolve = hostResolver({
+    "eth-mainnet": { hosts: undefined },
+    base: { hosts: ["base.rpc.example.com"] },
+  });
 
   it.each([
     ["eth-mainnet.example.com", "eth-mainnet"],

@@ -6,6 +6,7 @@ import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
+import type { NetworkSettings } from "../config/schema.ts";
 import type { PushChannel } from "../filters/subscription.ts";
 import { errors, type RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -421,18 +422,16 @@ function decoded(segment: string): string {
   }
 }
 
-export type HostSettings = { readonly name: string; readonly hosts: readonly string[] | undefined };
-
 /**
  * Finds the name of a network by the Host header: it is one of the network's configured hosts, or its first label is the
  * name of a network that has no configured hosts. Ports and case do not matter.
  */
 export function hostResolver(
-  networks: readonly HostSettings[],
+  networks: Readonly<Record<string, Pick<NetworkSettings, "hosts">>>,
 ): (host: string | undefined) => string | undefined {
   const byHost = new Map<string, string>();
   const byLabel = new Map<string, string>();
-  for (const { name, hosts } of networks) {
+  for (const [name, { hosts }] of Object.entries(networks)) {
     if (hosts) for (const host of hosts) byHost.set(host, name);
     else byLabel.set(name, name);
   }

@@ -228,8 +228,6 @@ const TOPICS = ["topic0", "topic1", "topic2", "topic3"] as const;
 const ONCE = ["stream", "epoch", "includeTransactions", "lastEventId"] as const;
 const KNOWN: ReadonlySet<string> = new Set([...ONCE, "address", ...TOPICS]);
 
-/** The kind of the subscription, and its criteria. */
-
 /** @returns The parameters in the query, or what is wrong with it. */
 export function streamParams({
   url = "",

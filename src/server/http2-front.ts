@@ -13,16 +13,13 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 
 export type Http2FrontOptions = {
-  /** In milliseconds: until the first request, between requests, and until a request is whole. */
-  readonly bounds: () => {
-    readonly headersMs: number;
-    readonly bodyMs: number;
-    readonly idleMs: number;
-  };
+  /** Until the first request, until a request is whole, and between requests. */
+  readonly bounds: () => Pick<Config["timeouts"], "headersMs" | "bodyMs" | "idleMs">;
 };
 
 export type Http2FrontParts = {

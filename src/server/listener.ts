@@ -11,6 +11,7 @@ import {
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { Config } from "../config/schema.ts";
 import { Http2Front, type Http2FrontParts } from "./http2-front.ts";
 import { PlainFront, type PlainFrontParts, type PlainResponse } from "./plain-front.ts";
 import type { PlainRequest } from "./plain-request.ts";
@@ -32,12 +33,7 @@ export type ListenerTls = CertificateFiles & {
   readonly http2?: boolean | undefined;
 };
 
-/** In milliseconds. */
-export type ListenerBounds = {
-  readonly headersMs: number;
-  readonly bodyMs: number;
-  /** The time between two requests of a connection. */
-  readonly idleMs: number;
+export type ListenerBounds = Pick<Config["timeouts"], "headersMs" | "bodyMs" | "idleMs"> & {
   /** The time without a byte read or written, also while an answer is being made. */
   readonly silenceMs: number;
 };

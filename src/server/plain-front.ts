@@ -4,6 +4,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { Writable } from "node:stream";
+import type { Config } from "../config/schema.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { httpDate } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -11,12 +12,8 @@ import { Rounds } from "../lib/waiting.ts";
 import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
 
 export type PlainFrontOptions = {
-  /** In milliseconds, as for all connections. */
-  readonly bounds: () => {
-    readonly headersMs: number;
-    readonly idleMs: number;
-    readonly silenceMs: number;
-  };
+  /** As for all connections. */
+  readonly bounds: () => Pick<Config["timeouts"], "headersMs" | "idleMs"> & { silenceMs: number };
 };
 
 export type PlainFrontParts<Route> = {

@@ -70,7 +70,7 @@ describe("the refusal of an unknown key", () => {
 
 describe("a budget of 10 a second", () => {
   it("lets 200 refusals pass at once, then so many a second", () => {
-    const budget = new RefusalBudget({ perSecond: 10 });
+    const budget = new RefusalBudget({ refusals: 10 });
     for (let count = 0; count < 200; count += 1) budget.charge("a", 1, 0);
     expect(budget.exhausted.size).toBe(0);
     budget.charge("a", 1, 0);
@@ -82,13 +82,13 @@ describe("a budget of 10 a second", () => {
   });
 
   it("keeps nobody out for longer than 20 seconds, whatever it cost", () => {
-    const budget = new RefusalBudget({ perSecond: 10 });
+    const budget = new RefusalBudget({ refusals: 10 });
     budget.charge("a", 1e9, 0);
     expect(budget.refusedForMs("a", 0)).toBe(20_000);
   });
 
   it("is full again after a while", () => {
-    const budget = new RefusalBudget({ perSecond: 10 });
+    const budget = new RefusalBudget({ refusals: 10 });
     budget.charge("a", 150, 0);
     budget.charge("a", 200, 15_000);
     expect(budget.exhausted.size).toBe(0);
@@ -97,7 +97,7 @@ describe("a budget of 10 a second", () => {
   });
 
   it("remembers ten thousand callers, and lets those go who do not come again", () => {
-    const budget = new RefusalBudget({ perSecond: 10 });
+    const budget = new RefusalBudget({ refusals: 10 });
     for (let caller = 0; caller <= 10_000; caller += 1) budget.charge(`${caller}`, 300, 0);
     expect(budget.refusedForMs("0", 0)).toBe(0);
     expect(budget.refusedForMs("1", 0)).toBe(10_000);
@@ -107,7 +107,7 @@ describe("a budget of 10 a second", () => {
 });
 
 it("without a limit, nobody is refused", () => {
-  const budget = new RefusalBudget({ perSecond: 0 });
+  const budget = new RefusalBudget({ refusals: 0 });
   budget.charge("a", 1e9, 0);
   expect(budget.exhausted.size).toBe(0);
 });
@@ -117,7 +117,7 @@ describe("handshakes", () => {
   let nowMs = 0;
   const known = new Set<object>();
   const handshakes = new Handshakes(
-    { perSecond: 2 },
+    { refusals: 2 },
     {
       connections: {
         subscriberOf: ({ remoteAddress }) =>

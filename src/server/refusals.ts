@@ -6,6 +6,7 @@ import type { Grant } from "../access/keys/key-ring.ts";
 import { subscriberOf } from "../access/scope/client-address.ts";
 import type { Guesses } from "../access/scope/guesses.ts";
 import type { RequestScope } from "../calls/caller.ts";
+import type { Config } from "../config/schema.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { keepNewest } from "../lib/keep-newest.ts";
@@ -111,10 +112,7 @@ export async function refuseKey(
   }
 }
 
-type RefusalLimits = {
-  /** How many refused requests are forgiven each second; 0: there is no limit. */
-  readonly perSecond: number;
-};
+type RefusalLimits = Pick<Config["limits"], "refusals">;
 
 /** A caller may have so many seconds' worth of refusals at once, and is let in again after so many seconds at most. */
 const SAVED_SECONDS = 20;
@@ -135,11 +133,12 @@ export class RefusalBudget {
 
   reconfigure(limits: RefusalLimits): void {
     this.#limits = limits;
-    if (limits.perSecond === 0) this.#exhausted.clear();
+    if (limits.refusals === 0) this.#exhausted.clear();
   }
 
+  /** How many refused requests are forgiven each second; 0: there is no limit. */
   get perSecond(): number {
-    return this.#limits.perSecond;
+    return this.#limits.refusals;
   }
 
   /** For how many milliseconds the caller is refused; 0: it is not. */
@@ -153,7 +152,7 @@ export class RefusalBudget {
 
   /** Counts a refusal. @param points 1 for a request, more for what it cost. */
   charge(caller: string, points: number, nowMs: number): void {
-    const { perSecond } = this.#limits;
+    const { perSecond } = this;
     if (perSecond === 0) return;
     const bounds = { size: perSecond * SAVED_SECONDS, perSecond };
     const bucket = this.#buckets.get(caller) ?? new TokenBucket(bounds, nowMs);

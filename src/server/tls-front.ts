@@ -11,17 +11,13 @@ import {
   type TlsOptions,
 } from "node:tls";
 import type { Logger } from "pino";
+import type { Config } from "../config/schema.ts";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 
-export type CertificateFiles = {
-  /** The path of a PEM file with the certificate and its chain. */
-  readonly certificate: string;
-  readonly key: string;
-  /** The authorities whose certificates callers must have; left out: no certificate is asked for. */
-  readonly clients?: string | undefined;
-};
+/** The files of a certificate and its key, and of the authority whose certificates callers must have, if there is one. */
+export type CertificateFiles = NonNullable<Config["admin"]["listen"]["tls"]>;
 
 export type TlsFrontOptions = CertificateFiles & {
   readonly http2: boolean;

@@ -48,6 +48,7 @@ export class BlockEntries {
 
   /** Makes it the block at its number, and its transactions findable. */
   makeCanonical(record: BlockRecord): void {
+    this.#takePlaceOf(record);
     atOnce(this.#putTransactions(record));
     this.#nameCanonical(record);
   }
@@ -138,6 +139,14 @@ export class BlockEntries {
     }
   }
 
+  /** What a node gave for this number before, below the window, may be none of this chain: its transactions are found no more. */
+  #takePlaceOf({ hash, outline: { number } }: BlockRecord): void {
+    const there = this.#tables.hashAt(number);
+    if (there === undefined || there === hash) return;
+    this.#tables.forgetRead();
+    this.#forgetTransactions(number, there);
+  }
+
   #nameCanonical({ hash, outline }: BlockRecord): void {
     this.#tables.canonical.putSync(numberKey(outline.number), Buffer.from(hashKey(hash)));
   }
@@ -209,6 +218,7 @@ export class BlockEntries {
     yield* eraseRange(traces, { start, end });
     yield* eraseRange(parts, { start: behindBlock, end });
     yield* eraseRange(parts, { start, end });
+    this.#tables.forgetRead(); // whoever was given the block before may have read it until now
     this.#tables.removeLeaving({ number, hash });
   }
 

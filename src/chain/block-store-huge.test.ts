@@ -12,8 +12,11 @@ import { StoredBlock } from "./stored-block.ts";
 const TRANSACTIONS = 6_000;
 const hashOf = (name: string): string => `0x${Buffer.from(name).toString("hex").padStart(64, "0")}`;
 
-/** @param name Of another block than the usual one of this number. */
-function block(number: number, transactions: number, name = `${number}`) {
+/**
+ * @param name Of another block than the usual one of this number.
+ * @param note Stands in each receipt.
+ */
+function block(number: number, transactions: number, name = `${number}`, note = "") {
   const hash = hashOf(`block ${name}`);
   const list = Array.from({ length: transactions }, (_, at) => ({
     hash: hashOf(`${name} ${at}`),
@@ -24,6 +27,7 @@ function block(number: number, transactions: number, name = `${number}`) {
   };
   const receipts = list.map(() => ({
     logs: [{ address: `0x${"aa".repeat(20)}`, topics: [], removed: false }],
+    ...(note ? { note } : {}),
   }));
   const json = {
     block: Buffer.from(JSON.stringify(parsed)),
@@ -218,6 +222,25 @@ describe("a block of very many transactions that leaves", () => {
     );
     expect(stored.withTransactions().equals(block(1, TRANSACTIONS).json.block)).toBe(true);
     expect(store.tables.transactionPosition(hashOf("1 7"))).toEqual({ number: 1, index: 7 });
+  });
+
+  it("is what came last, also for who read it while it left", async () => {
+    const { hash } = huge;
+    await store.keep(huge, true);
+    const reader = new BlockTables({ path, readOnly: true });
+    const held = reader.blockOf(hash);
+    const entries = new BlockEntries(store.tables);
+    await store.tables.root.transaction(() => entries.erase({ number: 1, hash }));
+    reader.refresh();
+    expect([reader.head?.number, reader.blockOf(hash)]).toEqual([0, undefined]);
+    for (let time = 0; time < 3; time += 1) expect(String(held?.receipt(0))).toContain("logs");
+    const { record, json } = block(1, TRANSACTIONS, "1", "from another node");
+    await store.keep(record, true); // waits until the other is gone
+    reader.refresh();
+    expect(String(reader.blockAt(1)?.receipt(0))).toBe(
+      JSON.stringify(JSON.parse(String(json.receipts))[0]),
+    );
+    await reader.close();
   });
 
   it("makes room for the others, and they stay", async () => {

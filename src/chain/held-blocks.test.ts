@@ -176,6 +176,28 @@ describe("a block that comes a second time, from a node that writes it in anothe
     });
   });
 
+  it("gives its place to the one that the chain goes through, where callers were given another", async () => {
+    const other = new GeneratedChain({ seed: 4, transactions: [12, 12], logs: [12, 12] });
+    other.extend(2);
+    const elsewhere = other.block(2) as GeneratedBlock;
+    await both(async (reader) => {
+      await store.keep(recordFrom(elsewhere), true);
+      const place = ({ hash }: { hash: string }) => reader.transactionPosition(hash);
+      const places = elsewhere.signed.map((_, index) => ({ number: 2, index }));
+      reader.refresh();
+      for (let time = 0; time < 3; time += 1)
+        expect([reader.blockAt(2)?.hash, elsewhere.signed.map(place)]).toEqual([
+          elsewhere.hash,
+          places,
+        ]);
+      expect(await store.below.add([recordFrom(blockAt(2))])).toBe(true);
+      reader.refresh();
+      expect(reader.blockAt(2)?.hash).toBe(blockAt(2).hash);
+      expect(blockAt(2).signed.map(place)).toEqual(places);
+      expect(elsewhere.signed.map(place)).toEqual(elsewhere.signed.map(() => undefined));
+    });
+  });
+
   it("takes its transactions with it when it leaves, although they were found just now", async () => {
     await both(async (reader) => {
       await store.apply({ removed: 0, added: [recordFrom(blockAt(4))] });

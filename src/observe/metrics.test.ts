@@ -86,3 +86,26 @@ it("calls are counted by network, method and outcome", async () => {
     ]),
   );
 });
+
+it("calls of a network that is configured again are set against what its nodes are asked", async () => {
+  const metrics = new Metrics();
+  const call = {
+    network: "n",
+    method: "m",
+    outcome: "ok",
+    computeUnits: 2,
+    seconds: 0.002,
+  } as const;
+  const answer = { network: "n", upstream: "u", kind: "result", purpose: "call" } as const;
+  const both = (): void => {
+    metrics.callEnded(call);
+    metrics.upstreamAnswered({ ...answer, seconds: 0.001, bytes: 10 });
+  };
+  both();
+  metrics.networkGone("n");
+  both();
+  metrics.upstreamAnswered({ ...answer, seconds: 0.001, bytes: 10 });
+  const lines = (await metrics.exposition()).split("\n");
+  expect(lines).toContain('headgate_upstream_calls_per_call{network="n"} 2');
+  expect(lines).toContain('headgate_calls_total{network="n",method="m",outcome="ok"} 2');
+});

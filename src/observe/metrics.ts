@@ -502,6 +502,7 @@ export class Metrics {
       for (const gauge of Object.values(gauges)) forget(gauge, network);
     this.#upstreamGauges.forget(network);
     this.#callsOf.delete(network);
+    this.#lastEnded = undefined; // it may be configured again
     this.#incidents?.forget(network);
   }
 

@@ -8,7 +8,6 @@ import { NotWritable, Writable } from "../disk/writable.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { OperationId } from "../lib/outbox.ts";
-import type { TakeRequest } from "../lib/token-bucket.ts";
 import {
   addIn,
   appendIn,
@@ -20,18 +19,7 @@ import {
   takeIn,
   updateIn,
 } from "./operations.ts";
-import {
-  type Addition,
-  type AppendRequest,
-  type Entry,
-  type JournalPart,
-  type Next,
-  RefusedState,
-  type State,
-  type TakeResult,
-  type Updated,
-  type UpdateOptions,
-} from "./state.ts";
+import { type Entry, RefusedState, type State, type Updated } from "./state.ts";
 
 export type LmdbStateParts = {
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
@@ -89,17 +77,17 @@ export class LmdbState implements State {
 
   readonly whyNotWritable = (): string | undefined => this.#writable.why;
 
-  async get(key: string): Promise<string | undefined> {
+  readonly get: State["get"] = async (key) => {
     this.#lookAgain();
     return this.#root.get(key);
-  }
+  };
 
-  async list(prefix: string): Promise<readonly Entry[]> {
+  readonly list: State["list"] = async (prefix) => {
     this.#lookAgain();
     return [...this.#entriesFrom(prefix)];
-  }
+  };
 
-  async update(keys: readonly string[], next: Next, { id }: UpdateOptions = {}): Promise<Updated> {
+  readonly update: State["update"] = async (keys, next, { id } = {}) => {
     let updated: Updated | undefined;
     const act = (): string | undefined => {
       updated = updateIn(this.#table, keys, next);
@@ -110,31 +98,30 @@ export class LmdbState implements State {
       else act();
       return updated ?? { isChanged: true, texts: keys.map(this.#table.get) };
     });
-  }
+  };
 
-  async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
+  readonly take: State["take"] = async (key, request, id) => {
     // The time at which the operation has its turn, not that of the request.
     const act = (): string =>
       JSON.stringify(takeIn(this.#table, key, request, this.#parts.clock.wallTime()));
-    return JSON.parse(await this.#write(() => this.#once(id, act))) as TakeResult;
-  }
+    return JSON.parse(await this.#write(() => this.#once(id, act)));
+  };
 
-  async add(additions: readonly Addition[], id: OperationId): Promise<void> {
+  readonly add: State["add"] = async (additions, id) => {
     const act = (): string => {
       addIn(this.#table, additions);
       return "";
     };
     await this.#write(() => this.#once(id, act));
-  }
+  };
 
-  append(journal: string, request: AppendRequest): Promise<JournalPart> {
-    return this.#write(() => appendIn(this.#table, journal, request));
-  }
+  readonly append: State["append"] = (journal, request) =>
+    this.#write(() => appendIn(this.#table, journal, request));
 
-  async readFrom(journal: string, at: number): Promise<JournalPart> {
+  readonly readFrom: State["readFrom"] = async (journal, at) => {
     this.#lookAgain();
     return readJournalIn(this.#table, journal, at);
-  }
+  };
 
   async close(): Promise<void> {
     this.#writable.close();

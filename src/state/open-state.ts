@@ -2,15 +2,12 @@
 
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { SharedStateSettings } from "../config/state-settings.ts";
+import type { Config } from "../config/schema.ts";
 import { LmdbState, type LmdbStateParts } from "./lmdb-state.ts";
 import type { RedisStateParts } from "./redis-link.ts";
 import { journalKeys, RefusedState, type State } from "./state.ts";
 
-export type StateOptions = {
-  readonly data: string;
-  readonly state?: SharedStateSettings | undefined;
-};
+export type StateOptions = Pick<Config, "data" | "state">;
 
 export type OpenStateParts = RedisStateParts & Pick<LmdbStateParts, "onWritableChange">;
 

@@ -5,12 +5,9 @@ import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { OperationId } from "../lib/outbox.ts";
-import type { TakeRequest } from "../lib/token-bucket.ts";
 import { RedisLink, type RedisStateParts } from "./redis-link.ts";
 import { doneKey, groupKeys } from "./redis-scripts.ts";
 import {
-  type Addition,
-  type AppendRequest,
   type Entry,
   groupOf,
   type JournalPart,
@@ -18,7 +15,6 @@ import {
   type Next,
   oneGroupOf,
   type State,
-  type TakeResult,
   type Texts,
   type Updated,
   type UpdateOptions,
@@ -87,7 +83,7 @@ export class RedisState implements State {
     return updated;
   }
 
-  async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
+  readonly take: State["take"] = async (key, request, id) => {
     const { bounds, returned, owed, least, wanted, share } = request;
     const numbers = [bounds.size, bounds.perSecond, returned, owed, least, wanted, share];
     const answer = await this.#link.ask((redis) =>
@@ -95,21 +91,19 @@ export class RedisState implements State {
     );
     const [granted = 0, left = 0] = answer.split(" ").map(Number);
     return { granted, left };
-  }
+  };
 
-  async add(additions: readonly Addition[], id: OperationId): Promise<void> {
+  readonly add: State["add"] = async (additions, id) => {
     const group = oneGroupOf(additions.map(({ key }) => key));
     const words = additions.flatMap(({ key, counts }) => [key, JSON.stringify(counts)]);
     await this.#link.ask((redis) => redis.addCounts(...this.#keysOf(group, id), ...words));
-  }
+  };
 
-  append(journal: string, { at, items, kept, least = 0 }: AppendRequest): Promise<JournalPart> {
-    return this.#askJournal(journal, ["append", at, kept, least], items);
-  }
+  readonly append: State["append"] = (journal, { at, items, kept, least = 0 }) =>
+    this.#askJournal(journal, ["append", at, kept, least], items);
 
-  readFrom(journal: string, at: number): Promise<JournalPart> {
-    return this.#askJournal(journal, ["read", at, 0, 0], []);
-  }
+  readonly readFrom: State["readFrom"] = (journal, at) =>
+    this.#askJournal(journal, ["read", at, 0, 0], []);
 
   async #askJournal(
     journal: string,

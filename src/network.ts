@@ -176,14 +176,12 @@ export class Network {
     const freshness = new HeadFreshness({ ...settings, network: name }, { clock, log, metrics });
     this.#freshness = freshness;
     const filterParts = { state, formatters: formatters(chainId), clock, metrics, pool };
+    let journal: MempoolReader | MempoolJournal | undefined;
     if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
       const reader = new ChainReader(store, { pool, dialect, writer, clock, turns, freshness });
-      const chain = reader.views;
-      const journal = new MempoolReader({ network: name }, { writer, state, clock });
+      journal = new MempoolReader({ network: name }, { writer, state, clock });
       this.#source = reader;
-      this.chain = chain;
-      this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
       this.#link = () => writer.onNews((news) => reader.hear(news));
     } else if (isFollowed) {
       const follower = new Chain(
@@ -193,15 +191,16 @@ export class Network {
           thread: role.kind === "whole" ? role.thread : undefined,
         },
       );
-      const chain = follower.views;
-      const journal = new MempoolJournal({ network: name, prefix }, { pool, state, clock });
+      const own = new MempoolJournal({ network: name, prefix }, { pool, state, clock });
+      journal = own;
       this.#source = follower;
-      this.chain = chain;
-      this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
-      if (role.kind === "writer")
-        this.#link = () => role.serve(name, keptNetwork(follower, journal));
+      if (role.kind === "writer") this.#link = () => role.serve(name, keptNetwork(follower, own));
     }
-    const { chain, filters } = this;
+    const chain = this.#source?.views;
+    const filters =
+      chain && journal && new FilterBook(filterOptions, { ...filterParts, chain, journal });
+    this.chain = chain;
+    this.filters = filters;
     this.subscriptions =
       filters && chain && new Subscriptions({ prefix }, { filters, chain, clock });
     const relayOptions = { prefix, perKey: options.filtersPerKey.pushed };

@@ -4,7 +4,7 @@
 import type { Work } from "../lib/turns.ts";
 import type { BlockEntries } from "./block-entries.ts";
 import { asTheyAre, type BlockTables, type PartEncoding, packed } from "./block-tables.ts";
-import { inTransactions } from "./store-room.ts";
+import { inTransactions, type StoreSize } from "./store-room.ts";
 
 /** A store up to this size compresses nothing, in bytes on disk. */
 const PLAIN_BYTES = 2 ** 30;
@@ -14,11 +14,6 @@ const PLAIN_SHARE = 0.5;
 const NEWEST = 256;
 /** How many blocks are compressed after one change: more than are added at the head, so that the backlog shrinks. */
 const AT_ONCE = 4;
-
-export type ColdOptions = {
-  /** What all blocks and their indexes may take on disk, in bytes. */
-  readonly bytes: number;
-};
 
 export type ColdParts = {
   readonly tables: Pick<BlockTables, "bytes" | "head" | "tail" | "hashAt" | "isPacked">;
@@ -33,12 +28,12 @@ export class ColdBlocks {
   #budget: number;
   readonly #parts: ColdParts;
 
-  constructor({ bytes }: ColdOptions, parts: ColdParts) {
+  constructor({ bytes }: Pick<StoreSize, "bytes">, parts: ColdParts) {
     this.#budget = bytes;
     this.#parts = parts;
   }
 
-  resize({ bytes }: ColdOptions): void {
+  resize({ bytes }: Pick<StoreSize, "bytes">): void {
     this.#budget = bytes;
   }
 

@@ -69,9 +69,10 @@ export class ServerSide {
   constructor(config: Config, options: ServerSideOptions, parts: ServerSideParts) {
     const { networks, metrics, state, memory, turns, clock, log } = parts;
     const { slot, hasOthers } = options;
+    const { limits, timeouts } = config;
     const member = memberId({ data: config.data, slot });
     this.#parts = parts;
-    this.#drainMs = config.timeouts.drainMs;
+    this.#drainMs = timeouts.drainMs;
     this.#rules = rulesOf(config);
     this.#meters = new Meters({ memberId: member, isAlone: !hasOthers }, { state, clock });
     this.#usages = new UsageBook({ member, ...config.usage }, { state, clock, log });
@@ -90,48 +91,37 @@ export class ServerSide {
       onTraced: (story) => this.#traces?.add(story),
     });
     this.#takeTracing(config);
-    this.#bodies = new BodyAnswerer(config.limits, {
+    this.#bodies = new BodyAnswerer(limits, {
       ...{ clock, log, metrics, memory, turns },
       stories: this.#stories,
       costs: new Costs(config.costs),
     });
-    this.trials = new CallTrials(config.timeouts, {
+    this.trials = new CallTrials(timeouts, {
       networks: networks.served,
       keys: this.#keys,
       bodies: this.#bodies,
       ...{ memory, turns, clock, log },
     });
-    this.#refusalBudget = new RefusalBudget(config.limits);
+    this.#refusalBudget = new RefusalBudget(limits);
     this.#connections = new Connections(connectionLimits(config), {
       isProxy: (address) => this.#rules.isProxy(address),
       metrics,
     });
     const connections = this.#connections;
-    this.#handshakes = new Handshakes(config.limits, { connections, clock });
-    this.#endpoint = new Endpoint(
-      { bodyBytes: config.limits.bodyBytes },
-      {
-        networks: networks.served,
-        networkOfHost: (host) => networks.nameOfHost(host),
-        isUnidentified: (name) => networks.isUnidentified(name),
-        keys: this.#keys,
-        tokens: this.#tokens,
-        bodies: this.#bodies,
-        clientAddress: from,
-        guesses: new Guesses(),
-        refusals: new Refusals({
-          budget: this.#refusalBudget,
-          clientAddress: from,
-          clock,
-          metrics,
-        }),
-        connections,
-        memory,
-        metrics,
-        clock,
-        log,
-      },
-    );
+    this.#handshakes = new Handshakes(limits, { connections, clock });
+    const budget = this.#refusalBudget;
+    this.#endpoint = new Endpoint(limits, {
+      networks: networks.served,
+      networkOfHost: (host) => networks.nameOfHost(host),
+      isUnidentified: (name) => networks.isUnidentified(name),
+      keys: this.#keys,
+      tokens: this.#tokens,
+      bodies: this.#bodies,
+      clientAddress: from,
+      guesses: new Guesses(),
+      refusals: new Refusals({ budget, clientAddress: from, clock, metrics }),
+      ...{ connections, memory, metrics, clock, log },
+    });
     this.#sockets = new CallerSockets(config, {
       endpoint: this.#endpoint,
       connections,
@@ -143,23 +133,15 @@ export class ServerSide {
       sockets: this.#sockets,
       ...{ turns, metrics, clock },
     });
-    this.#server = new HttpServer(
-      {
-        ...config.listen,
-        timeouts: config.timeouts,
-        reading: config.limits.reading,
-        reusePort: slot > 0,
-      },
-      {
-        endpoint: this.#endpoint,
-        connections,
-        handshakes: this.#handshakes,
-        sockets: this.#sockets,
-        streams,
-        whyNotReady: () => this.whyNotReady(),
-        ...{ metrics, memory, turns, clock, log },
-      },
-    );
+    const { reading } = limits;
+    const listening = { ...config.listen, timeouts, reading, reusePort: slot > 0 };
+    this.#server = new HttpServer(listening, {
+      endpoint: this.#endpoint,
+      handshakes: this.#handshakes,
+      sockets: this.#sockets,
+      whyNotReady: () => this.whyNotReady(),
+      ...{ connections, streams, metrics, memory, turns, clock, log },
+    });
   }
 
   /** Why this process cannot serve now, or not all networks; empty when it can. */

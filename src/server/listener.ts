@@ -39,16 +39,14 @@ export type ListenerBounds = Pick<Config["timeouts"], "headersMs" | "bodyMs" | "
 };
 
 /** A request, and its response. */
-export type HttpExchange = {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly requestId: string;
-};
+export type HttpExchange = ExchangeOf<IncomingMessage, ServerResponse>;
 
 /** As `HttpExchange`, for a request that the gateway itself read from the connection. */
-export type PlainExchange = {
-  readonly request: PlainRequest;
-  readonly response: PlainResponse;
+export type PlainExchange = ExchangeOf<PlainRequest, PlainResponse>;
+
+type ExchangeOf<Request, Response> = {
+  readonly request: Request;
+  readonly response: Response;
   readonly requestId: string;
 };
 

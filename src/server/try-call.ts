@@ -1,6 +1,8 @@
 // A call that an operator makes as one of the keys, without its text. Scope, limits, price, usage and life are those of
 // the holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
+import type { z } from "zod";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
+import type { tryRequest } from "../admin/schemas.ts";
 import { RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
@@ -12,17 +14,8 @@ import type { Turns } from "../lib/turns.ts";
 import { payForBytes } from "./body.ts";
 import type { EndpointNetwork } from "./endpoint.ts";
 
-export type TriedCall = {
-  readonly network: string;
-  /** The name of the key. */
-  readonly key: string;
-  readonly method: string;
-  readonly params: unknown;
-  /** The origin and the address that the call pretends to come from, since a key may be bound to some. */
-  readonly origin?: string | undefined;
-  readonly address?: string | undefined;
-  readonly requestId: string;
-};
+/** As an operator asks for it, with the id by which it is found in the log. */
+export type TriedCall = z.output<typeof tryRequest> & { readonly requestId: string };
 
 export type TrialOutcome =
   | { readonly kind: "unknown"; readonly what: "network" | "key" }

@@ -76,32 +76,27 @@ function bootId(): number {
 
 class Damage extends Error {}
 
+type PageWalkOptions = EnvironmentCheckOptions & { file: number; meta: EnvironmentMeta };
+
 /** Walks down all trees of the file, each page once. */
 class PageWalk {
-  readonly #file: number;
-  readonly #meta: EnvironmentMeta;
   readonly #pages: number;
   readonly #seen: Uint8Array;
   readonly #page: Buffer;
-  readonly #mayGoOn: () => boolean;
+  readonly #options: PageWalkOptions;
 
-  constructor({
-    file,
-    meta,
-    mayGoOn,
-  }: EnvironmentCheckOptions & { file: number; meta: EnvironmentMeta }) {
-    this.#file = file;
-    this.#meta = meta;
+  constructor(options: PageWalkOptions) {
+    const { file, meta } = options;
+    this.#options = options;
     // The file may end before the highest page that was ever used: the last pages may be free.
     this.#pages = Math.min(Math.floor(fstatSync(file).size / meta.pageSize), meta.lastPage + 1);
     this.#seen = new Uint8Array(Math.ceil(this.#pages / 8));
     this.#page = Buffer.alloc(meta.pageSize);
-    this.#mayGoOn = mayGoOn;
   }
 
   /** @throws Damage */
   run(): void {
-    for (const tree of this.#meta.trees) this.#walk(tree.root, tree.depth);
+    for (const tree of this.#options.meta.trees) this.#walk(tree.root, tree.depth);
   }
 
   #walk(root: number | undefined, depth: number): void {
@@ -115,7 +110,7 @@ class PageWalk {
 
   #visitLeaves(leaves: readonly number[]): void {
     for (const number of leaves) {
-      if (!this.#mayGoOn()) {
+      if (!this.#options.mayGoOn()) {
         this.#claim(number, 1);
         continue;
       }
@@ -128,15 +123,16 @@ class PageWalk {
   /** Only the first page of a long value tells what it is. */
   #visitOverflow(number: number, count: number): void {
     this.#claim(number, count);
-    const { pageSize } = this.#meta;
-    readSync(this.#file, this.#page, 0, HEADER, number * pageSize);
+    const { file, meta } = this.#options;
+    readSync(file, this.#page, 0, HEADER, number * meta.pageSize);
     if (!isOverflow(this.#page, number, count)) throw new Damage(`page ${number} is another one`);
   }
 
   #read(number: number, kind: "branch" | "leaf"): EnvironmentPage {
     this.#claim(number, 1);
-    const { pageSize } = this.#meta;
-    const got = readSync(this.#file, this.#page, 0, pageSize, number * pageSize);
+    const { file, meta } = this.#options;
+    const { pageSize } = meta;
+    const got = readSync(file, this.#page, 0, pageSize, number * pageSize);
     if (got !== pageSize) throw new Damage(`page ${number} is missing`);
     return readPage(this.#page, number, kind);
   }

@@ -54,12 +54,6 @@ export async function openProcessParts(
 
 type MemorySettings = Pick<Config, "limits">;
 
-type ProcessMemoryParts = {
-  readonly metrics: Pick<Metrics, "watchMemory" | "memoryRefused">;
-  readonly clock: Pick<Clock, "now">;
-  readonly log: Pick<Logger, "warn">;
-};
-
 /** A refusal is logged when there was none for this time, in milliseconds. */
 const QUIET_MS = 60_000;
 
@@ -70,7 +64,7 @@ const QUIET_MS = 60_000;
 function processMemory(
   config: MemorySettings,
   { processes }: { readonly processes: number },
-  { metrics, clock, log }: ProcessMemoryParts,
+  { metrics, clock, log }: { metrics: Metrics; clock: Clock; log: Logger },
 ): { readonly memory: MemoryBudget; reconfigure(next: MemorySettings): void } {
   const sizeFor = ({ limits }: MemorySettings) => ({
     bytes: Math.floor((limits.memoryBytes ?? ofTheMachine()) / processes),
@@ -97,11 +91,6 @@ function processMemory(
 const ofTheMachine = (): number =>
   defaultBudget({ total: totalmem(), constrained: process.constrainedMemory() });
 
-type FreeStoresParts = {
-  readonly clock: Pick<Clock, "now" | "sleep">;
-  readonly log: Pick<Logger, "info">;
-};
-
 const TIMEOUT_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
@@ -112,7 +101,7 @@ const LOOK_AGAIN_MS = 50;
  */
 export async function untilStoresAreFree(
   { data, networks }: Pick<Config, "data" | "networks">,
-  { clock, log }: FreeStoresParts,
+  { clock, log }: { clock: Pick<Clock, "now" | "sleep">; log: Pick<Logger, "info"> },
 ): Promise<void> {
   const folders = Object.entries(networks)
     .filter(([, { window }]) => window.blocks > 0)

@@ -101,7 +101,8 @@ export class HttpServer {
         onConnection: (socket) => this.#admit(socket),
         onCarried: (socket, by, as) => {
           parts.connections.carry(socket, by, as);
-          this.#slowReaders.watch(socket);
+          // A stream shares the connection with others.
+          this.#slowReaders.watch(socket, as === "connection" ? by : socket);
         },
         tls: {
           onHandshake: parts.metrics.tlsHandshake,

@@ -25,7 +25,7 @@ const WRITTEN_AT_ONCE = 131_072;
 
 /**
  * So many chunks that are there already leave in one write: each wakes the reader. How slowly the caller takes them is seen
- * between writes: by default one that takes less in half a minute is cut off (slow-readers.ts).
+ * nevertheless (slow-readers.ts), over HTTP/2 between writes.
  */
 const CHUNKS_AT_ONCE = 2;
 

@@ -1,5 +1,9 @@
-import type { Socket } from "node:net";
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+import { connect as connectTls, TLSSocket } from "node:tls";
+import { afterEach, describe, expect, it } from "vitest";
+import { Certificates, hasOpenssl } from "../../test/support/certificates.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { SlowReaders } from "./slow-readers.ts";
 
@@ -38,7 +42,7 @@ const start = () => {
   const readers = new SlowReaders({ bytesPerSecond: 1_000, overMs: 30_000 }, { clock, onCut });
   const socket = fakeSocket();
   readers.watch(socket as unknown as Socket);
-  return { clock, socket, cut: () => cut };
+  return { clock, socket, readers, cut: () => cut };
 };
 
 describe("slow readers", () => {
@@ -62,5 +66,65 @@ describe("slow readers", () => {
     const { clock, socket } = start();
     await read({ seconds: 100, taken: 0, waiting: 0 }, { socket, clock });
     expect(socket.isCut).toBe(false);
+  });
+});
+
+describe("a caller who takes a part of what was written at once", () => {
+  const closes: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closes.splice(0)) close();
+  });
+  const WRITTEN = 33_554_432;
+  /** More than the system holds on its way. */
+  const PART = 25_165_824;
+
+  /** Both ends of a connection. */
+  async function connected(): Promise<readonly [server: Socket, caller: Socket]> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const caller = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    const [socket] = (await once(server, "connection")) as [Socket];
+    closes.push(
+      () => caller.destroy(),
+      () => socket.destroy(),
+      () => server.close(),
+    );
+    return [socket, caller];
+  }
+
+  async function secured(): Promise<readonly [server: Socket, caller: Socket, carrier: Socket]> {
+    const [carrier, below] = await connected();
+    const made = new Certificates();
+    closes.push(() => made.remove());
+    made.authority("any");
+    const { certificate, key } = made.signed("here", "any");
+    const secrets = { cert: made.read(certificate), key: made.read(key) };
+    const server = new TLSSocket(carrier, { isServer: true, ...secrets });
+    const caller = connectTls({ socket: below, rejectUnauthorized: false });
+    await Promise.all([once(server, "secure"), once(caller, "secureConnect")]);
+    return [server, caller, carrier];
+  }
+
+  it.each([
+    { over: "TCP", open: connected },
+    ...(hasOpenssl ? [{ over: "TLS", open: secured }] : []),
+  ])("is cut off only when it stops, over $over", async ({ open }) => {
+    const { clock, readers } = start();
+    const [socket, caller, carrier] = await open();
+    readers.watch(socket, carrier);
+    socket.on("error", () => undefined).write(Buffer.alloc(WRITTEN));
+    await clock.advance(10_000);
+    let taken = 0;
+    while (taken < PART) {
+      const part = caller.read() as Buffer | null;
+      if (part) taken += part.length;
+      else await once(caller, "readable");
+    }
+    await clock.advance(31_000);
+    expect([socket.destroyed, socket.writableLength]).toEqual([false, WRITTEN]);
+    while (!socket.destroyed) {
+      await clock.advance(31_000);
+      await turn();
+    }
   });
 });

@@ -23,7 +23,8 @@ const LOOKS = 6;
 const SHORTEST_LOOK_MS = 100;
 
 export class SlowReaders {
-  readonly #sockets = new Set<Socket>();
+  /** Each with the connection that carries it. */
+  readonly #sockets = new Map<Socket, Socket>();
   readonly #waiting = new WeakMap<Socket, Waiting>();
   #options: SlowReadersOptions;
   readonly #rounds: Rounds;
@@ -41,25 +42,25 @@ export class SlowReaders {
     this.#options = options;
   }
 
-  /** Watches a socket until it is closed. */
-  watch(socket: Socket): void {
-    this.#sockets.add(socket);
+  /** Watches a socket until it is closed. @param carrier Of a secured one: the connection below it. */
+  watch(socket: Socket, carrier = socket): void {
+    this.#sockets.set(socket, carrier);
     socket.once("close", () => this.#sockets.delete(socket));
     this.#rounds.begin();
   }
 
   #lookAtAll(): boolean {
-    for (const socket of this.#sockets) this.#look(socket);
+    for (const [socket, carrier] of this.#sockets) this.#look(socket, carrier);
     return this.#sockets.size > 0;
   }
 
-  #look(socket: Socket): void {
+  #look(socket: Socket, carrier: Socket): void {
     const now = this.#parts.clock.now();
     if (socket.writableLength === 0 || this.#parts.isPatientWith?.(socket) === true) {
       this.#waiting.delete(socket);
       return;
     }
-    const takenBytes = socket.bytesWritten - socket.writableLength;
+    const takenBytes = takenOf(socket, carrier);
     const before = this.#waiting.get(socket);
     const { overMs, bytesPerSecond } = this.#options;
     if (before && now - before.sinceMs < overMs) return;
@@ -72,4 +73,20 @@ export class SlowReaders {
     }
     this.#waiting.set(socket, { sinceMs: now, takenBytes });
   }
+}
+
+/** What Node's streams do not tell: the bytes that were given to the system's stream, and those that it holds. */
+type WithHandle = {
+  readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+};
+
+/**
+ * In bytes. Node counts a write as taken when all of it was, and one may have as much as a slow caller takes in a minute: so the
+ * system's stream is asked. A stream of HTTP/2 has none of its own.
+ */
+function takenOf(socket: Socket, carrier: Socket): number {
+  const { bytesWritten, writeQueueSize } = (carrier as WithHandle)._handle ?? {};
+  return bytesWritten === undefined || writeQueueSize === undefined
+    ? socket.bytesWritten - socket.writableLength
+    : bytesWritten - writeQueueSize;
 }

@@ -241,9 +241,9 @@ type Filled = { readonly end: number; readonly bytes: number };
 /** The columns of a span. */
 const [BLOCK, PIECE, START, LENGTH] = [0, 1, 2, 3] as const;
 
-/** Reads a piece of receipts once for all of its logs. To be used within one turn. */
 const NO_ITEMS = Buffer.alloc(0);
 
+/** Reads a piece of receipts once for all of its logs. To be used within one turn. */
 class LogReader {
   items: Buffer = NO_ITEMS;
   #block = -1;

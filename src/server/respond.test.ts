@@ -140,6 +140,27 @@ describe("a stream of HTTP/2 that its caller resets", () => {
 });
 
 describe("a large answer that is there already", () => {
+  it("is written in small parts where only whole writes tell how slowly it is taken", async () => {
+    const written: number[] = [];
+    const server = createServer((_request, response) => {
+      const write = response.write.bind(response);
+      response.write = ((part: Buffer, done: () => void) => {
+        written.push(part.length);
+        return write(part, done);
+      }) as typeof response.write;
+      const options = { requestId: "1", allowOrigin: "*", acceptEncoding: undefined };
+      const parts = { turns: new Turns({ clock: systemClock }), onBroken: () => undefined };
+      const more = { isPage: false, close: true };
+      void respond(response, answerOf(1), { ...options, ...more }, parts);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const body = await (await fetch(`http://127.0.0.1:${port}`)).text();
+    server.close();
+    expect(body).toBe(answerOf(1).pieces.map(String).join(""));
+    expect(Math.max(...written)).toBeLessThanOrEqual(32_768);
+  });
+
   it("is its caller's own, however slowly others take theirs", async () => {
     const answers = Array.from({ length: 24 }, (_, index) =>
       index % 2 === 0 ? answerOf(index) : answerInRoom(index),

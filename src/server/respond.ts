@@ -25,9 +25,12 @@ const WRITTEN_AT_ONCE = 131_072;
 
 /**
  * So many chunks that are there already leave in one write: each wakes the reader. How slowly the caller takes them is seen
- * nevertheless (slow-readers.ts), over HTTP/2 between writes.
+ * nevertheless (slow-readers.ts).
  */
 const CHUNKS_AT_ONCE = 2;
+
+/** In bytes: over HTTP/2 it is seen between writes alone how slowly the caller takes what it is sent. */
+const SEEN_TAKEN = 32_768;
 
 /** The options for a request that would have begun something else than one response. */
 export const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
@@ -102,10 +105,15 @@ async function stream(
   const giveBackRoom = (): void => {
     if (isOver && unwritten === 0) answer.room?.giveBack();
   };
+  const isPlain = to instanceof PlainResponse;
   const put = (chunk: Buffer): boolean => {
     bytes += chunk.length;
     unwritten += 1;
-    return to.write(chunk, () => {
+    let at = 0;
+    if (!isPlain && !gzip)
+      for (; chunk.length - at > SEEN_TAKEN; at += SEEN_TAKEN)
+        to.write(chunk.subarray(at, at + SEEN_TAKEN));
+    return to.write(at === 0 ? chunk : chunk.subarray(at), () => {
       unwritten -= 1;
       giveBackLent(chunk);
       giveBackRoom();
@@ -117,14 +125,13 @@ async function stream(
       let together = 0;
       for (const chunk of readyChunks(answer)) {
         if (to.destroyed) return bytes;
-        if (together === 0) to.cork();
+        if (together === 0 && isPlain) to.cork();
         together = (together + 1) % CHUNKS_AT_ONCE;
         const hasRoom = put(chunk);
         if (together > 0) continue;
-        to.uncork();
+        if (isPlain) to.uncork();
         if (!hasRoom) await drained(to);
       }
-      if (together > 0 && gzip) gzip.uncork(); // else the end does so
     } else {
       for await (const chunk of answerChunks(answer, turns)) {
         if (to.destroyed) return bytes;

@@ -2,7 +2,7 @@
 // with its terms. A query reads the index first, and of the receipts only what matches.
 import { ADDRESS, fieldOfTopic, hashTerm, type LogRange } from "../evm/log-filter.ts";
 import { CLOSE_BRACKET, COMMA, QUOTE } from "../jsonrpc/ascii.ts";
-import { findInnerObjects, findList, type Span } from "../jsonrpc/members.ts";
+import { findInnerObjects, findList, hasAt, type Span } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
 
 export type LogSpan = {
@@ -123,7 +123,7 @@ function usualPlaces(
 ): Places | undefined {
   const addressAt = ADDRESS_FIRST.length;
   const behind = addressAt + length;
-  if (!areBytesAt(json, start, ADDRESS_FIRST) || !areBytesAt(json, start + behind, THEN_TOPICS))
+  if (!hasAt(json, start, ADDRESS_FIRST) || !hasAt(json, start + behind, THEN_TOPICS))
     return undefined;
   const topicsAt = behind + THEN_TOPICS.length - 1;
   let at = start + topicsAt;
@@ -135,11 +135,6 @@ function usualPlaces(
   return json[topics.length > 0 ? at : at + 1] === CLOSE_BRACKET
     ? { addressAt, topicsAt }
     : undefined;
-}
-
-function areBytesAt(json: Buffer, start: number, bytes: Buffer): boolean {
-  for (let at = 0; at < bytes.length; at += 1) if (json[start + at] !== bytes[at]) return false;
-  return true;
 }
 
 function placesIn(

@@ -188,7 +188,9 @@ export function giveBackLent(part: Buffer): void {
 
 const BEFORE_ID_TEXT = '{"jsonrpc":"2.0","id":';
 const BEHIND_ID_TEXT = ',"result":';
-const [BEFORE_ID, BEHIND_ID] = [Buffer.from(BEFORE_ID_TEXT), Buffer.from(BEHIND_ID_TEXT)];
+/** As bytes: of an envelope as it is written here, and by most nodes. */
+export const BEFORE_ID = Buffer.from(BEFORE_ID_TEXT);
+export const BEHIND_ID = Buffer.from(BEHIND_ID_TEXT);
 /** In bytes: the envelope of a result, without its id. */
 export const AROUND_RESULT = BEFORE_ID.length + BEHIND_ID.length + 1;
 

@@ -63,15 +63,16 @@ describe("times", () => {
   });
 });
 
+const call = {
+  network: "n",
+  method: "m",
+  outcome: "ok",
+  computeUnits: 2,
+  seconds: 0.002,
+} as const;
+
 it("calls are counted by network, method and outcome", async () => {
   const metrics = new Metrics();
-  const call = {
-    network: "n",
-    method: "m",
-    outcome: "ok",
-    computeUnits: 2,
-    seconds: 0.002,
-  } as const;
   for (const outcome of ["ok", "ok", "refused"] as const) metrics.callEnded({ ...call, outcome });
   metrics.callEnded({ ...call, method: "other" });
   const lines = (await metrics.exposition()).split("\n");
@@ -89,13 +90,6 @@ it("calls are counted by network, method and outcome", async () => {
 
 it("calls of a network that is configured again are set against what its nodes are asked", async () => {
   const metrics = new Metrics();
-  const call = {
-    network: "n",
-    method: "m",
-    outcome: "ok",
-    computeUnits: 2,
-    seconds: 0.002,
-  } as const;
   const answer = { network: "n", upstream: "u", kind: "result", purpose: "call" } as const;
   const both = (): void => {
     metrics.callEnded(call);

@@ -3,8 +3,8 @@
 // What errors mean is told by the tables in `error-dialects/`.
 import { numberIn } from "../evm/values.ts";
 import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../jsonrpc/ascii.ts";
-import { findMembers, type Span, skipSpace, skipValue, textOf } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/raw-json.ts";
+import { findMembers, hasAt, type Span, skipSpace, skipValue, textOf } from "../jsonrpc/members.ts";
+import { BEFORE_ID, BEHIND_ID, parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { AnsweredExchange, Connection, Exchange } from "./connection/connection.ts";
@@ -93,9 +93,6 @@ const NEVER = new AbortController().signal;
 /** The members that are looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
 
-const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
-const BEFORE_RESULT = Buffer.from(',"result":');
-
 /** A result as most nodes write it, with its id first, and where its members stand: see `ENVELOPE`. */
 export type PlainResult = {
   readonly id: number;
@@ -111,8 +108,8 @@ export function plainResultIn(body: Buffer): PlainResult | undefined {
     id = id * 10 + digit;
     idEnd += 1;
   }
-  if (idEnd === idStart || !hasAt(body, idEnd, BEFORE_RESULT)) return undefined;
-  const start = idEnd + BEFORE_RESULT.length;
+  if (idEnd === idStart || !hasAt(body, idEnd, BEHIND_ID)) return undefined;
+  const start = idEnd + BEHIND_ID.length;
   const end = skipValue(body, start);
   if (end < 0 || body[end] !== CLOSE_BRACE || skipSpace(body, end + 1) < body.length)
     return undefined;
@@ -131,11 +128,6 @@ const digitAt = (body: Buffer, at: number): number => {
   return digit >= 0 && digit <= 9 ? digit : -1;
 };
 const ZERO = 0x30;
-
-function hasAt(body: Buffer, start: number, text: Buffer): boolean {
-  for (let at = 0; at < text.length; at += 1) if (body[start + at] !== text[at]) return false;
-  return true;
-}
 
 /**
  * @param id The number that the request had.

@@ -44,8 +44,6 @@ const TRY_AGAIN_AFTER_MS = 5_000;
 const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
 const REMEMBERED = 1_000;
 
-export type SourceOptions = { readonly network: string; readonly limits: BlockLimits };
-
 export class BlockSource {
   /** Which node gave which block wrong. */
   readonly #failed: RecentNames;
@@ -59,7 +57,10 @@ export class BlockSource {
   #limits: BlockLimits;
   readonly #parts: BlockSourceParts;
 
-  constructor({ network, limits }: SourceOptions, parts: BlockSourceParts) {
+  constructor(
+    { network, limits }: { network: string; limits: BlockLimits },
+    parts: BlockSourceParts,
+  ) {
     this.#network = network;
     this.#limits = limits;
     this.#parts = parts;

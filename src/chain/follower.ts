@@ -14,18 +14,15 @@ export type FollowedNode = Pick<
   "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "standsAt"
 >;
 
-/** What the follower needs of the store before it writes. */
-type StoreWriting = {
-  /** Makes the store ready for this chain. @throws NotWritable */
-  prepare(): Promise<void>;
-  /** Why the store cannot be written now; undefined when it can. */
-  readonly why: () => string | undefined;
-};
-
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   /** The nodes that may be asked now, in the order of the configuration. */
   readonly nodes: () => readonly FollowedNode[];
-  readonly writing: StoreWriting;
+  readonly writing: {
+    /** Makes the store ready for this chain. @throws NotWritable */
+    prepare(): Promise<void>;
+    /** Why the store cannot be written now; undefined when it can. */
+    readonly why: () => string | undefined;
+  };
   readonly clock: Clock;
   /** Is called when a node said that our head is its newest block. @param at When the node said so, by the clock's `now`. */
   readonly onConfirmed: (at: number) => void;
@@ -185,7 +182,7 @@ export class Follower {
       if (!this.#isLive) this.#goLive(head);
       return;
     }
-    this.#distrust(chosen.name);
+    this.#distrustedUntil.set(chosen.name, this.#parts.clock.now() + DISTRUST_MS);
     if (nodes.some(({ name }) => !this.#isDistrusted(name))) this.#wake(); // another node may lead
   }
 
@@ -236,10 +233,6 @@ export class Follower {
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
-  }
-
-  #distrust(name: string): void {
-    this.#distrustedUntil.set(name, this.#parts.clock.now() + DISTRUST_MS);
   }
 
   #isDistrusted(name: string): boolean {

@@ -25,12 +25,6 @@ const TIMEOUT_MS = 3_000;
 /** How often announced hashes are written, and hashes of other gateways read, in milliseconds. */
 const FLUSHED_EVERY_MS = 1_000;
 
-export type JournalOptions = {
-  readonly network: string;
-  /** The prefix of the family's methods. */
-  readonly prefix: "eth" | "cfx";
-};
-
 export type JournalParts = {
   readonly pool: Pick<Pool, "usable" | "isSettled" | "onChange">;
   readonly state: Pick<State, "append" | "readFrom">;
@@ -54,7 +48,11 @@ export class MempoolJournal implements MempoolFilters {
   #isFlushPlanned = false;
   readonly #parts: JournalParts;
 
-  constructor({ network, prefix }: JournalOptions, parts: JournalParts) {
+  /** @param options.prefix The prefix of the family's methods. */
+  constructor(
+    { network, prefix }: { network: string; prefix: "eth" | "cfx" },
+    parts: JournalParts,
+  ) {
     this.#parts = parts;
     this.#copy = new JournalCopy({ network }, parts);
     this.#sources = new MempoolSources(

@@ -91,12 +91,10 @@ export type PushStreamParts = {
   readonly onUnsettled: (stream: PushStream) => void;
 };
 
-/** One subscription of the stream. */
-type StreamMember = { readonly position: StreamPosition; wake(): void };
-
 export class PushStream {
   readonly asked: FilterQuestion;
-  readonly members = new Set<StreamMember>();
+  /** The subscriptions of the stream. */
+  readonly members = new Set<{ readonly position: StreamPosition; wake(): void }>();
   /** Where the last look ended. */
   #latest: StreamPosition | undefined;
   #touches = 1;

@@ -15,10 +15,9 @@ const object = z.looseObject({});
 const call = z.looseObject({}, { error: "want a call object" });
 const fullTransactions = z.boolean({ error: "want true or false" });
 
-type EpochDeclaration = Omit<Parameters<typeof passedOn>[0], "family" | "freshness">;
-
-const epochMethod = (declaration: EpochDeclaration): Method =>
-  passedOn({ ...declaration, family: "conflux", freshness: "until next block" });
+const epochMethod = (
+  declaration: Omit<Parameters<typeof passedOn>[0], "family" | "freshness">,
+): Method => passedOn({ ...declaration, family: "conflux", freshness: "until next block" });
 
 const CHAIN = { workKind: "chain", cost: 1 } as const;
 const LOOKUP = { workKind: "blocks", cost: 3 } as const;

@@ -114,7 +114,7 @@ export type CallContext = {
   /** The followed chain; undefined where no chain is followed, and while it catches up. */
   readonly chain: ChainView | undefined;
   /** The filters over the followed chain; undefined where no chain is followed. */
-  readonly filters: Filters | undefined;
+  readonly filters: Pick<FilterBook, "create" | "changes" | "criteria" | "remove"> | undefined;
   /** The subscriptions to the followed chain; undefined where no chain is followed. */
   readonly subscriptions: Pick<Subscriptions, "begin" | "resume" | "end"> | undefined;
   /** The subscriptions that nodes make. */
@@ -129,7 +129,10 @@ export type CallContext = {
    */
   authorize(method: GuardedMethod, params: readonly unknown[]): void;
   /** What the calling key may do, and what it did. */
-  readonly account: Account;
+  readonly account: {
+    readonly meter: Pick<Meter, "snapshot">;
+    readonly usage: Pick<KeyUsage, "range" | "read">;
+  };
   /** How the answer is sent. */
   readonly delivery: Delivery;
   /** Counts bytes that wait in memory until the call is answered. @param bytes A negative number takes bytes away. */
@@ -164,13 +167,6 @@ export type CallContext = {
   readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted">;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
-};
-
-type Filters = Pick<FilterBook, "create" | "changes" | "criteria" | "remove">;
-
-type Account = {
-  readonly meter: Pick<Meter, "snapshot">;
-  readonly usage: Pick<KeyUsage, "range" | "read">;
 };
 
 /** The provenance of an answer that is a node's word alone. */

@@ -7,8 +7,6 @@ import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 
 import type { CallContext, NetworkFacts } from "./method.ts";
 
-type Members = Record<string, unknown>;
-
 const noPosition = { blockHash: null, blockNumber: null, transactionIndex: null };
 
 /**
@@ -21,7 +19,7 @@ export function asPendingBlock(
   shown: NetworkFacts["pending"] = "specified",
 ): RawJson {
   if (isNull(result)) return result;
-  const block: Members = JSON.parse(result.toString("utf8"));
+  const block: Record<string, unknown> = JSON.parse(result.toString("utf8"));
   const { transactions } = block;
   return JSON.stringify({
     ...block,

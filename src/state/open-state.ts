@@ -7,8 +7,6 @@ import { LmdbState, type LmdbStateParts } from "./lmdb-state.ts";
 import type { RedisStateParts } from "./redis-link.ts";
 import { journalKeys, RefusedState, type State } from "./state.ts";
 
-export type StateOptions = Pick<Config, "data" | "state">;
-
 export type OpenStateParts = RedisStateParts & Pick<LmdbStateParts, "onWritableChange">;
 
 /** Names of networks have no underscores, so no network is called so. */
@@ -18,7 +16,10 @@ export const lmdbPath = (data: string): string => join(data, "_state");
  * Opens the state, also when a shared one cannot be reached yet, and migrates what an earlier version wrote.
  * @throws RefusedState; when there is no Redis and the folder cannot be read or written.
  */
-export async function openState(options: StateOptions, parts: OpenStateParts): Promise<State> {
+export async function openState(
+  options: Pick<Config, "data" | "state">,
+  parts: OpenStateParts,
+): Promise<State> {
   if (!options.state) {
     const path = lmdbPath(options.data);
     const local = new LmdbState({ path }, parts);

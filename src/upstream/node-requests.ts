@@ -277,12 +277,6 @@ export class Belief {
 /** Why an attempt is aborted when another upstream replied first. */
 export const OUTRUN = new Error("another node answered first");
 
-type Ending = {
-  readonly signal: Signal;
-  /** The call is a probe, which the node may not be made for. */
-  readonly isNoFault: boolean;
-};
-
 /** How long a call of this cost has to wait, in milliseconds: 0 when it may go. */
 export function budgetWaitMs(
   budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBeExceeded">,
@@ -298,8 +292,11 @@ export function budgetWaitMs(
   return mustGo || mayPress ? 0 : budget.waitMs(cost, now);
 }
 
-/** What a call's end tells about the node's health. */
-export function endingOf(reply: Reply, { signal, isNoFault }: Ending): AttemptEnding {
+/** What a call's end tells about the node's health. @param call.isNoFault It is a probe, which the node may not be made for. */
+export function endingOf(
+  reply: Reply,
+  { signal, isNoFault }: { readonly signal: Signal; readonly isNoFault: boolean },
+): AttemptEnding {
   if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
   if (isNoFault) return "aborted";

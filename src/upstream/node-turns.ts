@@ -15,11 +15,6 @@ export type HurriedAsker = Asker & {
   readonly memory?: MemoryHolder | undefined;
 };
 
-export type NodeTurnsOptions = {
-  /** How many requests the node is sent at the same time. */
-  readonly slots: number;
-};
-
 export type NodeTurnsParts = {
   readonly clock: Pick<Clock, "now">;
   readonly sizes: Pick<BatchSizes, "mostOf" | "take">;
@@ -67,7 +62,8 @@ export class NodeTurns {
   readonly #kept: number;
   readonly #parts: NodeTurnsParts;
 
-  constructor({ slots }: NodeTurnsOptions, parts: NodeTurnsParts) {
+  /** @param options.slots How many requests the node is sent at the same time. */
+  constructor({ slots }: { readonly slots: number }, parts: NodeTurnsParts) {
     this.#slots = slots;
     this.#kept = Math.floor(slots * KEPT_SHARE);
     this.#parts = parts;
@@ -223,8 +219,6 @@ type Asker = {
   readonly weight: number;
 };
 
-type InQueue = { readonly asker: Asker };
-
 /** By caller, in the order of their turns. Each caller's items are in the order in which they came. */
 type KeyQueue<Item> = {
   readonly byClient: Map<string, Set<Item>>;
@@ -236,7 +230,7 @@ type KeyQueue<Item> = {
  * Waiting items in fair order: keys take turns, each as often as its weight, and within a key its callers do. Pure: it
  * knows neither time nor upstreams.
  */
-export class FairQueue<Item extends InQueue> {
+export class FairQueue<Item extends { readonly asker: Asker }> {
   /** By key, in the order of their turns. A key without waiting items is not in it. */
   readonly #byKey = new Map<string, KeyQueue<Item>>();
   #size = 0;

@@ -108,7 +108,9 @@ export class Pool {
   async prepare(options: PoolOptions): Promise<PoolChange> {
     const next = options.upstreams.map((each) => {
       const wanted = optionsOf(each, options);
-      return sameNode(this.#upstreams, wanted) ?? this.#make(wanted);
+      // It stays with all that is known of it.
+      const same = this.#upstreams.find((node) => isDeepStrictEqual(node.options, wanted));
+      return same ?? this.#make(wanted);
     });
     const added = next.filter((node) => !this.#upstreams.includes(node));
     const cancel = async (): Promise<void> => {
@@ -338,14 +340,9 @@ const SHOWN_NAMES = 12;
 
 const isUsable = ({ state }: Upstream): boolean => state === "usable";
 
-type ShownUpstream = Pick<
-  Upstream,
-  "name" | "health" | "turns" | "budget" | "capabilities" | "head" | "isElsewhere"
->;
-
 /** What is known of an upstream at this moment, for metrics. */
 const snapshotOf = (
-  { name, health, turns, budget, capabilities, head, isElsewhere }: ShownUpstream,
+  { name, health, turns, budget, capabilities, head, isElsewhere }: Upstream,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
 ): Omit<UpstreamSnapshot, "drained"> => ({
   upstream: name,
@@ -385,17 +382,9 @@ export type PoolChange = {
 const TIMEOUT_MS = { besideOthers: 2_000, alone: 5_000 };
 const LOOK_AGAIN_MS = 20;
 
-type ReadyNode = Pick<Upstream, "state" | "isSettled">;
-
-/** The node of these options, with all that is known of it. */
-const sameNode = <Node extends Pick<Upstream, "options">>(
-  nodes: readonly Node[],
-  options: UpstreamOptions,
-): Node | undefined => nodes.find((node) => isDeepStrictEqual(node.options, options));
-
 /** Resolves when it is known of each new node whether it can be used, or the timeout ends. */
 async function untilReady(
-  { next, added }: { next: readonly ReadyNode[]; added: readonly ReadyNode[] },
+  { next, added }: { next: readonly Upstream[]; added: readonly Upstream[] },
   { clock }: { clock: Clock },
 ): Promise<void> {
   const startedAt = clock.now();

@@ -29,8 +29,6 @@ import { secretsOf, withoutSecrets } from "./redact.ts";
 import { hasOwnWords, headInReply, type Reply } from "./reply.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
-export type UpstreamState = IdentityState;
-
 /** How long an answer for the followed chain may take, where there are other nodes. */
 const FOLLOW_TIMEOUT = { leastMs: 2_000, times: 4 };
 
@@ -47,7 +45,7 @@ export class Upstream {
   head: NodeHead | undefined;
   /** Its head is not on the chain that is followed. */
   isElsewhere = false;
-  #state: UpstreamState = "checking";
+  #state: IdentityState = "checking";
   #isClosed = false;
   readonly #belief: Belief;
   readonly #identity: Identity;
@@ -93,7 +91,7 @@ export class Upstream {
     this.#identity = this.#makeIdentity();
   }
 
-  get state(): UpstreamState {
+  get state(): IdentityState {
     return this.#state;
   }
 
@@ -177,13 +175,13 @@ export class Upstream {
     });
   }
 
-  #heard(reply: Reply, { asked, turn, call, sentAtMs, cameAtMs }: SentCall): Reply {
-    const { method, paramsJson, signal, options, traits } = asked;
-    const { purpose = "call", way = method, position } = options;
+  #heard(reply: Reply, sent: SentCall): Reply {
+    const { asked, turn, sentAtMs } = sent;
+    const { paramsJson, options, traits } = asked;
     // Its turn ends once the reply was looked through: else these would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
-    this.#learn(reply, { call, sentAtMs, cameAtMs, signal, way, purpose });
-    this.capabilities.learnFrom(traits, reply, position);
+    this.#learn(reply, sent);
+    this.capabilities.learnFrom(traits, reply, options.position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
@@ -200,7 +198,9 @@ export class Upstream {
     return group && this.#sizes.isConfigured ? this.turns.ownTurn(group) : undefined;
   }
 
-  #learn(reply: Reply, { call, sentAtMs, cameAtMs, signal, way, purpose }: Ended): void {
+  #learn(reply: Reply, { asked, call, sentAtMs, cameAtMs }: SentCall): void {
+    const { method, signal, options } = asked;
+    const { purpose, way = method } = options;
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
     // An upstream whose reply is too long for us is well.
     if (reply.kind === "failed" && (reply.isTooLarge || reply.isCrowded)) {
@@ -265,8 +265,12 @@ export class Upstream {
     this.#identity.close();
     await this.#requests.close();
     const kept = [this.#kept.close(), this.budget.close()];
-    for (const { reason } of (await Promise.allSettled(kept)).filter(isRejected))
-      this.#parts.log.error({ upstream: this.name, err: reason }, "what was learned is not kept");
+    for (const ended of await Promise.allSettled(kept))
+      if (ended.status === "rejected")
+        this.#parts.log.error(
+          { upstream: this.name, err: ended.reason },
+          "what was learned is not kept",
+        );
   }
 
   #makeIdentity(): Identity {
@@ -308,7 +312,7 @@ export class Upstream {
     this.#identity.check();
   }
 
-  #become(state: UpstreamState): void {
+  #become(state: IdentityState): void {
     if (this.#isClosed) return;
     const wasUsable = this.#state === "usable";
     this.#state = state;
@@ -337,13 +341,6 @@ type SentCall = {
   readonly cameAtMs: number;
 };
 
-/** A call that is over, with the way in which the method was called: see `AskOptions`. */
-type Ended = Pick<SentCall, "call" | "sentAtMs" | "cameAtMs"> & {
-  readonly signal: Signal;
-  readonly way: string;
-  readonly purpose: Urgency["purpose"];
-};
-
 const withoutTurn = ({ kind, waitMs }: NoTurn): Reply =>
   kind === "left" ? { kind: "aborted" } : { kind: "occupied", waitMs };
 
@@ -359,6 +356,3 @@ const slotsOf = (options: UpstreamOptions): number =>
 /** The most calls in one request; undefined: it is learned. */
 const batchOf = (options: UpstreamOptions): number | undefined =>
   isHttp(options) ? options.batch : 1;
-
-const isRejected = (result: PromiseSettledResult<void>): result is PromiseRejectedResult =>
-  result.status === "rejected";

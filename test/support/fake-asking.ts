@@ -3,7 +3,7 @@
 import type { Signal } from "../../src/lib/cancellation.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import type { AgreementRule } from "../../src/upstream/asking/at-once.ts";
-import { type AskingNetwork, CallDriver } from "../../src/upstream/asking/call-driver.ts";
+import { CallDriver, type CallDriverParts } from "../../src/upstream/asking/call-driver.ts";
 import type { CallOptions, FinalReply } from "../../src/upstream/asking/call-options.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 import type { Upstream } from "../../src/upstream/upstream.ts";
@@ -67,7 +67,7 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
   const usable = (): Upstream[] => asked.filter((_, index) => isThere(index));
   const { signal, controller: caller, listeners } = countedSignal();
   let waiting = 0;
-  const network: AskingNetwork = {
+  const network: CallDriverParts["network"] = {
     ...networkOf(asked),
     takeOrder: usable,
     usableFor: usable,
@@ -104,7 +104,7 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
 const nothing = (): void => undefined;
 
 /** A network of these nodes alone, which allows all. */
-export const networkOf = (upstreams: readonly Upstream[]): AskingNetwork => ({
+export const networkOf = (upstreams: readonly Upstream[]): CallDriverParts["network"] => ({
   ...{ takeOrder: () => upstreams, usableFor: () => upstreams, hasOthers: () => false },
   isSettled: () => true,
   ...{
@@ -129,12 +129,14 @@ type Driven = {
 /** The outcome of a call; one answer is enough where nothing else is said. */
 export function driven(
   { method, signal, options = {}, rule, copies = 1 }: Driven,
-  parts: { clock: Clock; network: AskingNetwork },
+  parts: { clock: Clock; network: CallDriverParts["network"] },
 ): Promise<FinalReply> {
   const isUncertain = options.crossCheck?.isUncertain;
   const question = { method, paramsJson: "[]", traits: fakeTraits(method), options, isUncertain };
   const state = { question, view: parts.network, rule, copies, plan: undefined, hasWaited: false };
-  return new CallDriver(state, parts).outcome(signal);
+  return new Promise((answered, reject) =>
+    new CallDriver(state, parts).begin(signal, { answered, failed: reject }),
+  );
 }
 
 /** A call to nodes that a test makes itself. */

@@ -42,9 +42,7 @@ export async function replay(
   return replayJson(parts);
 }
 
-type Asked = { readonly hash: string; readonly types: readonly TraceType[] };
-
-const ownReplay: Source<Asked, Parts> = {
+const ownReplay: Source<{ readonly hash: string; readonly types: readonly TraceType[] }, Parts> = {
   name: "trace_replayTransaction",
   params: ({ hash, types }) => [hash, types],
   read: (result, { types }) => partsIn(result, types),
@@ -152,8 +150,6 @@ export function replayJson(parts: Parts): AnswerJson {
   return packer.finish();
 }
 
-type PlacedTraces = readonly (Trace & TracePosition)[];
-
 /**
  * As trace_transaction answers it; undefined when the transaction is unknown or pending.
  * @throws RpcError -32601 when no node can trace.
@@ -161,7 +157,7 @@ type PlacedTraces = readonly (Trace & TracePosition)[];
 export async function tracesOf(
   hash: string,
   context: CallContext,
-): Promise<PlacedTraces | undefined> {
+): Promise<readonly (Trace & TracePosition)[] | undefined> {
   const lowerHash = hash.toLowerCase();
   let refusal: Error | undefined;
   if (!context.chain) {

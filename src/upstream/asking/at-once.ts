@@ -21,8 +21,6 @@ import {
 } from "./decision.ts";
 import { attemptAt, isCrossChecked } from "./one-answer.ts";
 
-type Again = { readonly upstream: Upstream; readonly tries: number; readonly atMs: number };
-
 /** An upstream that does not have the newest block yet is asked again. */
 const NEW_BLOCK = { tries: 4, everyMs: 250 };
 
@@ -31,7 +29,7 @@ export class Quorum {
   /** One upstream for each vendor. */
   readonly #attempts: AtOnce;
   /** Upstreams that do not have the block yet, to be asked again. */
-  #again: readonly Again[] = [];
+  #again: readonly (Pick<Attempt, "upstream" | "tries"> & { readonly atMs: number })[] = [];
   readonly #votes: Vote[] = [];
   /** Answers like null from an upstream that may lag: they count when nobody has a better one. */
   readonly #uncertain: Vote[] = [];

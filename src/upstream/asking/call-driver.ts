@@ -25,16 +25,14 @@ import {
 import type { NetworkCalls, Shortage, Waiting } from "./network-calls.ts";
 import { OneAnswer } from "./one-answer.ts";
 
-/** What the calls of one network share. */
-export type AskingNetwork = NetworkView &
-  Pick<NetworkCalls, "takeOrder" | "headNumber" | "hedges" | "enter" | "leave"> &
-  Pick<NetworkCalls, "askedAgain" | "dissented" | "occupied"> & {
-    readonly times: Pick<NetworkCalls["times"], "answered">;
-  };
-
 export type CallDriverParts = {
   readonly clock: Pick<Clock, "now" | "after">;
-  readonly network: AskingNetwork;
+  /** What the calls of one network share. */
+  readonly network: NetworkView &
+    Pick<NetworkCalls, "takeOrder" | "headNumber" | "hedges" | "enter" | "leave"> &
+    Pick<NetworkCalls, "askedAgain" | "dissented" | "occupied"> & {
+      readonly times: Pick<NetworkCalls["times"], "answered">;
+    };
 };
 
 /** Who is told how a call ended. */
@@ -69,14 +67,9 @@ export class CallDriver implements Waiting {
   }
 
   /**
-   * @throws RpcError: what `whyNobody` says; 502 when too few of a quorum agree; 503 when too few can be asked; 504
-   * with the signal.
+   * Fails with an RpcError: what `whyNobody` says; 502 when too few of a quorum agree; 503 when too few can be asked;
+   * 504 with the signal.
    */
-  outcome(signal: Signal): Promise<FinalReply> {
-    return new Promise((answered, failed) => this.begin(signal, { answered, failed }));
-  }
-
-  /** As `outcome`, without a promise. */
   begin(signal: Signal, ends: DriverEnds): void {
     this.#ends = ends;
     if (signal.aborted) {
@@ -107,8 +100,9 @@ export class CallDriver implements Waiting {
   #onTimer(): void {
     const now = this.#parts.clock.now();
     this.#timerAtMs = NEVER; // the timer may be early: then it waits for the same time again
-    const { upstream, call } = overdue(this.#state, now) ?? {};
-    if (call) upstream?.health.late(call);
+    const { plan } = this.#state;
+    const late = plan instanceof OneAnswer ? plan.overdue(now) : undefined;
+    if (late?.call) late.upstream.health.late(late.call);
     this.#step(TIMER, now);
   }
 
@@ -272,10 +266,6 @@ export function next(state: AskingState, event: AskingEvent, now: number): Decis
   const isOut = event.kind !== "aborted" || state.view.outSinceMs(now) !== undefined;
   return settlementOf(isOut ? errors.noUpstream() : errors.upstreamTimeout());
 }
-
-/** The attempt that has just become slower than usual. */
-const overdue = ({ plan }: AskingState, now: number): Attempt | undefined =>
-  plan instanceof OneAnswer ? plan.overdue(now) : undefined;
 
 function planOf(
   { question, view, rule, copies }: AskingState,

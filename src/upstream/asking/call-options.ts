@@ -28,7 +28,7 @@ export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
   /**
    * For a call that may go to several nodes at the same time (`broadcast`): see `Arrival`. Left out: it goes to one.
    */
-  readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
+  readonly arrivalOf?: ((refusal: Extract<Reply, { kind: "refused" }>) => Arrival) | undefined;
   /** The asker for whom the call is; left out: the gateway itself. */
   readonly asker?: HurriedAsker | undefined;
   /** Counts what is done for the call. */
@@ -76,8 +76,6 @@ export type Session = { node: string | undefined };
  * before, or be elsewhere; 0: nobody has it. Of several refusals the highest is told.
  */
 export type Arrival = 0 | 1 | 2;
-
-type Refused = Extract<Reply, { kind: "refused" }>;
 
 /** What a node answers with authority: no other one is asked. */
 export type FinalReply = Extract<Reply, { kind: "result" | "refused" }>;

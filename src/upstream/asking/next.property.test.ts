@@ -251,10 +251,10 @@ async function driven(world: World) {
     outcome = `${clock.now()} ${text}`;
     settled += 1;
   };
-  void new CallDriver(stateIn(world, network), { clock, network }).outcome(caller.signal).then(
-    (reply) => end(textOf(reply)),
-    (error) => end(textOf(error)),
-  );
+  new CallDriver(stateIn(world, network), { clock, network }).begin(caller.signal, {
+    answered: (reply) => end(textOf(reply)),
+    failed: (error) => end(textOf(error as Settlement["outcome"])),
+  });
   clock.after(world.deadlineMs, () => caller.abort());
   await clock.advance(0);
   while (await clock.toNext());

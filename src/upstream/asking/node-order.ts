@@ -100,8 +100,8 @@ export function headOf(
 /** Whether a node counts as lagging, for calls that are about no block. */
 export const isBehind = (
   node: Pick<Upstream, "head" | "isElsewhere">,
-  network: { readonly head: number | undefined; readonly toleratedLag: number },
-): boolean => lagOf(node, { reaches: undefined, ...network }) > 0;
+  { head, toleratedLag }: { readonly head: number | undefined; readonly toleratedLag: number },
+): boolean => lagOf(node, { reaches: undefined, toleratedLag }, head) > 0;
 
 function candidateOf(
   node: RankedUpstream,
@@ -115,7 +115,7 @@ function candidateOf(
     breaker,
     waitMs: node.budget.waitMs(node.budget.costOf(method)),
     isLacking: position !== undefined && node.capabilities.isLacking(traits.workKind, position),
-    lag: lagOf(node, { reaches, head, toleratedLag }),
+    lag: lagOf(node, { reaches, toleratedLag }, head),
     errorRate,
     meanMs,
     inFlight: node.health.inFlight + node.turns.waiting,
@@ -125,11 +125,10 @@ function candidateOf(
   };
 }
 
-type Need = { reaches: number | undefined; head: number | undefined; toleratedLag: number };
-
 function lagOf(
   { head: own, isElsewhere }: Pick<Upstream, "head" | "isElsewhere">,
-  { reaches, head, toleratedLag }: Need,
+  { reaches, toleratedLag }: Pick<Wanted, "reaches" | "toleratedLag">,
+  head: number | undefined,
 ): number {
   if (isElsewhere) return Number.POSITIVE_INFINITY;
   if (!own || head === undefined) return 0; // nobody knows

@@ -3,11 +3,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
 
-export type BatchSizesOptions = {
-  /** The most calls in one request; undefined: it is learned. */
-  readonly configured: number | undefined;
-};
-
 export type BatchSizesParts = {
   readonly clock: Pick<Clock, "now">;
   /** Is called with the most that the upstream takes, when that is less than before; 1: it takes no batches. */
@@ -33,7 +28,8 @@ export class BatchSizes {
   readonly #most: number;
   readonly #parts: BatchSizesParts;
 
-  constructor({ configured }: BatchSizesOptions, parts: BatchSizesParts) {
+  /** @param options.configured The most calls in one request; undefined: it is learned. */
+  constructor({ configured }: { readonly configured: number | undefined }, parts: BatchSizesParts) {
     this.#isLearned = configured === undefined;
     this.#most = configured ?? MOST;
     this.#limit = this.#most;

@@ -91,9 +91,11 @@ async function askMethods(family: Family, ask: Asker): Promise<MethodReply[]> {
   return answered;
 }
 
+type AskReachParts = { readonly ask: Asker; readonly capabilities: Capabilities };
+
 async function askReaches(
   { family, head, isBrief }: { family: Family; head: number; isBrief: boolean },
-  { ask, capabilities }: { ask: Asker; capabilities: Capabilities },
+  { ask, capabilities }: AskReachParts,
 ): Promise<void> {
   for (const probe of reachProbes(family, head))
     learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, capabilities });
@@ -107,11 +109,6 @@ const namesOf = (
   kinds: readonly MethodReply["kind"][],
 ): string[] => methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
 
-type FindReachParts = {
-  readonly ask: (method: string, paramsJson: string) => Promise<Reply>;
-  readonly capabilities: Capabilities;
-};
-
 /** More than halving any chain takes: a node that contradicts itself is not asked for ever. */
 const MOST_QUESTIONS = 40;
 
@@ -121,7 +118,7 @@ const MOST_QUESTIONS = 40;
  */
 async function findReach(
   { family, head, reach }: { family: Family; head: number; reach: Reach },
-  { ask, capabilities }: FindReachParts,
+  { ask, capabilities }: AskReachParts,
 ): Promise<void> {
   for (let questions = 0; questions < MOST_QUESTIONS; questions += 1) {
     const known = capabilities.history.known()[reach];

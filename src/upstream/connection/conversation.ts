@@ -21,7 +21,6 @@ type ConversationParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   readonly open: (listener: WireListener) => Wire;
 };
-type Call = { readonly json: string; readonly settle: (exchange: Exchange) => void };
 
 /** After a socket was lost, the next attempt waits; calls in between are told so at once. */
 const FIRST_PAUSE_MS = 100;
@@ -30,7 +29,7 @@ const LONGEST_PAUSE_MS = 400;
 
 export class Conversation implements Connection {
   /** Calls whose answer has not come, by id. All of them were sent, or wait for the wire to open. */
-  readonly #pending = new Map<number, Call>();
+  readonly #pending = new Map<number, { json: string; settle: (exchange: Exchange) => void }>();
   readonly #subscriptions = new Subscriptions({ say: (json) => this.#say(json) });
   #wire: Wire | undefined;
   #pauseMs = FIRST_PAUSE_MS;
@@ -184,12 +183,10 @@ async function readHeld(
   return { ...exchange, body: reader.finish() ?? Buffer.alloc(0) };
 }
 
-type Open = { readonly listener: SubscriptionListener; readonly end: () => void };
-
 /** What the present socket of a conversation pushes to whom, and how that is ended at the node. */
 class Subscriptions {
   /** By the node's subscription id, as JSON text. */
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, { listener: SubscriptionListener; end: () => void }>();
   /** Subscribing calls that were given up: what a late answer still opens is closed at once. */
   readonly #forsaken = new Map<number, NodeRequest>();
   readonly #say: (json: string) => void;

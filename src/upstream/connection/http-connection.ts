@@ -119,8 +119,6 @@ type AnswerOptions = {
 /** In bytes: a millisecond of work. */
 const LARGE = 262_144;
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
-
 /** One answer over HTTP as it comes in; the first thing that decides its fate wins. Its timeout runs from its creation. */
 class HttpAnswer implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
@@ -163,7 +161,7 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,
-    headers: Headers,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
     this.#status = status;
     if (status === 429 || status === 503)

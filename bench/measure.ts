@@ -1,6 +1,7 @@
 // Starts servers, puts load on them, and reads what that cost their processes.
 import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Readable } from "node:stream";
 import type { Load, Seen } from "./load.ts";
@@ -45,10 +46,22 @@ export async function startServer(name: string, args: readonly string[] = []): P
   };
 }
 
+/** Before anything is pinned: a process that is pinned sees one core. */
+const CORES = availableParallelism();
+
 /** All threads of a process on one core; nothing where the system has no `taskset`. */
 export function pin(pid: number, core: number): void {
-  if (availableParallelism() > 1)
-    spawnSync("taskset", ["-a", "-p", "-c", String(core), String(pid)]);
+  if (CORES > 1) spawnSync("taskset", ["-a", "-p", "-c", String(core), String(pid)]);
+}
+
+/** Throws where a process may run on a core of this one: it would be measured with its own load beside it. */
+export function assertApart(pid: number): void {
+  const coresOf = (id: number): string =>
+    /^Cpus_allowed_list:\s*(.*)$/m.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1] ?? "";
+  if (process.platform === "linux" && CORES > 1 && coresOf(pid) === coresOf(process.pid))
+    throw new Error(
+      `process ${pid} shares core ${coresOf(pid)} with what asks it: is taskset there?`,
+    );
 }
 
 /** Any program, whose output nobody reads. */

@@ -14,6 +14,7 @@ import { until } from "../test/support/processes.ts";
 import { type Case, casesFor, membersOf } from "./cases.ts";
 import { BUSY_BLOCKS, QUIET_BLOCKS } from "./chains.ts";
 import {
+  assertApart,
   measure,
   middleRun,
   pin,
@@ -80,6 +81,7 @@ await until("all blocks are stored", async () => {
   return blocks["quiet"] > QUIET_BLOCKS && blocks["busy"] > BUSY_BLOCKS && blocks["growing"] > 8;
 });
 pin(pid, MEASURED_CORE);
+assertApart(pid);
 
 const worker = startLoad();
 const cases = casesFor(await transactionsOf("busy", BUSY_BLOCKS - 1));

@@ -38,11 +38,7 @@ export type UpstreamRecord = {
 type AnsweredBy = Omit<UpstreamRecord, "seconds" | "bytes">;
 
 type EndedBy = Pick<CallRecord, "network" | "method" | "outcome">;
-type EndedSeries = EndedBy & {
-  readonly calls: CallCounts;
-  readonly count: Count;
-  readonly ended: EndedCalls;
-};
+type EndedSeries = EndedBy & { readonly all: CallCounts; readonly count: Count };
 
 type AnsweredSeries = AnsweredBy & {
   readonly calls: Count;
@@ -168,18 +164,10 @@ export type DeclaredMetric = {
 type Counter = keyof typeof COUNTERS;
 type Declared = { readonly name: string; readonly help: string; readonly labelNames: string[] };
 
+/** The counts of one network that each call raises. They are held, since a look-up by labels would cost more than the rest. */
 type CallCounts = {
   calls: number;
   upstreamCalls: number;
-  /** Made with the first call. */
-  ended?: EndedCalls;
-};
-
-/** The counts of one network that each call raises. They are held, since a look-up by labels would cost more than the rest. */
-type EndedCalls = {
-  /** By method and outcome. */
-  readonly byMethod: Map<string, Partial<Record<CallRecord["outcome"], Count>>>;
-  readonly saved: Map<string, Count>;
   readonly computeUnits: Count;
   readonly seconds: Times;
 };
@@ -219,7 +207,6 @@ export class Metrics {
   readonly #least = madeOf(LEAST, (declared) => this.#gauge({ ...declared, aggregator: "min" }));
   #requestsInFlight = 0;
   readonly #requests = {
-    byStatus: new Map<number, Count>(),
     seconds: this.#histograms.http_request_seconds.times(),
     bytesIn: this.#counters.http_request_bytes_total.count(),
     bytesOut: this.#counters.http_response_bytes_total.count(),
@@ -288,19 +275,10 @@ export class Metrics {
   }): void {
     this.#requestsInFlight -= 1;
     const counts = this.#requests;
-    this.#answeredWith(record.status).value += 1;
+    this.#counters["http_requests_total{status}"].add(1, String(record.status));
     counts.seconds.add(record.seconds);
     counts.bytesIn.value += record.bytesIn;
     counts.bytesOut.value += record.bytesOut;
-  }
-
-  #answeredWith(status: number): Count {
-    const { byStatus } = this.#requests;
-    const known = byStatus.get(status);
-    if (known) return known;
-    const count = this.#counters["http_requests_total{status}"].count(String(status));
-    byStatus.set(status, count);
-    return count;
   }
 
   #lastEnded: EndedSeries | undefined;
@@ -310,36 +288,17 @@ export class Metrics {
     const isAlike = last?.network === network && last.method === method && last.outcome === outcome;
     const series = isAlike ? last : this.#endedAs({ network, method, outcome });
     this.#lastEnded = series;
-    series.calls.calls += 1;
     series.count.value += 1;
-    series.ended.computeUnits.value += computeUnits;
-    series.ended.seconds.add(seconds);
+    series.all.calls += 1;
+    series.all.computeUnits.value += computeUnits;
+    series.all.seconds.add(seconds);
   }
 
   /** What is raised by the end of a call. Those of a batch's members raise the same. */
   #endedAs({ network, method, outcome }: EndedBy): EndedSeries {
-    const ended = this.#endedOf(network);
-    const count =
-      ended.byMethod.get(method)?.[outcome] ?? this.#beginCount(network, method, outcome);
-    return { network, method, outcome, calls: this.#countsOf(network), count, ended };
-  }
-
-  #endedOf(network: string): EndedCalls {
-    const counts = this.#countsOf(network);
-    counts.ended ??= {
-      ...{ byMethod: new Map(), saved: new Map() },
-      computeUnits: this.#counters["compute_units_total{network}"].count(network),
-      seconds: this.#histograms["call_seconds{network}"].times(network),
-    };
-    return counts.ended;
-  }
-
-  #beginCount(network: string, method: string, outcome: CallRecord["outcome"]): Count {
-    const { byMethod } = this.#endedOf(network);
-    const all = this.#counters["calls_total{network,method,outcome}"];
-    const count = all.count(network, method, outcome);
-    byMethod.set(method, { ...byMethod.get(method), [outcome]: count });
-    return count;
+    const calls = this.#counters["calls_total{network,method,outcome}"];
+    const count = calls.count(network, method, outcome);
+    return { network, method, outcome, count, all: this.#countsOf(network) };
   }
 
   /** @param why `work`: the call would ask nodes too often; `waiting`: too many calls wait for nodes. */
@@ -397,15 +356,9 @@ export class Metrics {
   }
 
   /** @param how `store`, `merging` with an equal call, or `here`: the gateway computed the answer. */
-  callSaved(network: string, how: string): void {
-    const { saved } = this.#endedOf(network);
-    let count = saved.get(how);
-    if (!count) {
-      count = this.#counters["calls_saved_total{network,how}"].count(network, how);
-      saved.set(how, count);
-    }
-    count.value += 1;
-  }
+  readonly callSaved = this.#counting<[network: string, how: string]>(
+    "calls_saved_total{network,how}",
+  );
 
   #lastAnswered: AnsweredSeries | undefined;
 
@@ -581,13 +534,18 @@ export class Metrics {
 
   /** A function that counts one more for the values of its labels, in their order. */
   #counting<Values extends readonly string[]>(key: Counter): (...values: Values) => void {
-    return (...values) => this.#counters[key].add(1, ...values);
+    const counter = this.#counters[key];
+    return (...values) => counter.add(1, ...values);
   }
 
   #countsOf(network: string): CallCounts {
     const known = this.#callsOf.get(network);
     if (known) return known;
-    const counts = { calls: 0, upstreamCalls: 0 };
+    const counts = {
+      ...{ calls: 0, upstreamCalls: 0 },
+      computeUnits: this.#counters["compute_units_total{network}"].count(network),
+      seconds: this.#histograms["call_seconds{network}"].times(network),
+    };
     this.#callsOf.set(network, counts);
     return counts;
   }

@@ -5,13 +5,7 @@ import { type BlockReference, blockReference, plainReference } from "../evm/bloc
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import {
-  type AnswerJson,
-  type BorrowedJson,
-  isNull,
-  kept,
-  type RawJson,
-} from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, isNull, kept, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
@@ -25,7 +19,7 @@ import {
 } from "./block-lookup.ts";
 import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
 import { askByHash, nullWhenUnknown } from "./passing-on.ts";
-import { chainReaching, hasValue } from "./pending.ts";
+import { chainReaching, hasValue, storedPart } from "./pending.ts";
 
 /** One method under two names: the specification's, and the one that most nodes use today. */
 const receiptsByBlock = (name: string): Method =>
@@ -59,8 +53,7 @@ export const receiptMethods = [
     result: receipt.nullable(),
     freshness: "until next block",
     answer: ({ transactionHash }, context) =>
-      storedReceipt(transactionHash, context.chain, context) ??
-      findReceipt(transactionHash, context),
+      storedPart("receipt", transactionHash, context) ?? findReceipt(transactionHash, context),
   }),
   receiptsByBlock("eth_getTransactionReceiptsByBlock"),
   receiptsByBlock("eth_getBlockReceipts"),
@@ -77,16 +70,6 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
     : receiptsOf(pointer, context);
 }
 
-function storedReceipt(
-  transactionHash: string,
-  chain: CallContext["chain"],
-  context: CallContext,
-): BorrowedJson | undefined {
-  const stored = chain?.transaction(transactionHash);
-  const json = stored?.block.receipt(stored.index);
-  return stored && json && fromStore(json, stored.block, context);
-}
-
 /**
  * Finds the receipt of a transaction that the chain does not have: pending, old, in a block that is coming, or unknown.
  */
@@ -95,7 +78,7 @@ async function findReceipt(transactionHash: string, context: CallContext): Promi
   const chain = await chainReaching(result, context);
   if (chain === "old") return nullWhenPending(result);
   if (chain === "pending") return "null";
-  return kept(storedReceipt(transactionHash, chain, context) ?? "null");
+  return kept(storedPart("receipt", transactionHash, context, chain) ?? "null");
 }
 
 /** Some nodes give receipts of pending transactions, without a block. */

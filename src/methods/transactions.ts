@@ -8,7 +8,7 @@ import { type BorrowedJson, kept, type RawJson } from "../jsonrpc/raw-json.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, fromStore } from "./method.ts";
 import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
-import { chainReaching, withWholePosition } from "./pending.ts";
+import { chainReaching, storedPart, withWholePosition } from "./pending.ts";
 import { SENDING, submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };
@@ -79,18 +79,7 @@ export const transactionJson = (
   transactionHash: string,
   context: CallContext,
 ): BorrowedJson | Promise<RawJson> =>
-  storedTransaction(transactionHash, context.chain, context) ??
-  findTransaction(transactionHash, context);
-
-function storedTransaction(
-  transactionHash: string,
-  chain: CallContext["chain"],
-  context: CallContext,
-): BorrowedJson | undefined {
-  const stored = chain?.transaction(transactionHash);
-  const json = stored?.block.transaction(stored.index);
-  return stored && json && fromStore(json, stored.block, context);
-}
+  storedPart("transaction", transactionHash, context) ?? findTransaction(transactionHash, context);
 
 /** Finds a transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
 async function findTransaction(transactionHash: string, context: CallContext): Promise<RawJson> {
@@ -100,6 +89,6 @@ async function findTransaction(transactionHash: string, context: CallContext): P
   if (chain === "old") return withWholePosition(result);
   if (chain === "pending") return withWholePosition(result, true);
   // A block that is not on the followed chain has mined nothing, as callers see it.
-  const stored = storedTransaction(transactionHash, chain, context);
+  const stored = storedPart("transaction", transactionHash, context, chain);
   return stored ? kept(stored) : withWholePosition(result, true);
 }

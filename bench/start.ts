@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { HEAP } from "../test/support/gateway-process.ts";
 
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 21);
 const given = process.argv.slice(2);
@@ -31,14 +32,10 @@ type Start = { readonly wallMs: number; readonly cpuMs: number };
 
 async function start(program: string): Promise<Start> {
   const startedAt = performance.now();
-  const child = spawn(
-    process.execPath,
-    ["--max-semi-space-size=16", program, "serve", "--config", config],
-    {
-      stdio: ["ignore", "pipe", "inherit"],
-      env: { MALLOC_MMAP_THRESHOLD_: "262144", ...process.env },
-    },
-  );
+  const child = spawn(process.execPath, [...HEAP, program, "serve", "--config", config], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { MALLOC_MMAP_THRESHOLD_: "262144", ...process.env },
+  });
   const ended = once(child, "exit");
   for await (const line of createInterface(child.stdout)) {
     if (!line.includes('"msg":"listening"')) continue;

@@ -34,22 +34,23 @@ function refuseOldNode() {
 
 /**
  * Begins anew, as the same process, with what can only be said at a beginning, and what `npm start` says: that short-lived
- * garbage takes up to 32 MiB, not 64, and that large memory is given back. A command that is over at once has no need of it.
+ * garbage takes up to 32 MiB, not 64, that one thread at a time helps another to find garbage, so that callers do not wait
+ * for their core, and that large memory is given back. A command that is over at once has no need of it.
  */
 function becomeFrugal() {
   const isOver = /^(--help|--version|-h|-v|audit|check|help|init|keys|methods|store)$/.test(
     process.argv[2],
   );
-  const isSaid = process.env["MALLOC_MMAP_THRESHOLD_"] !== undefined;
+  const heap = ["--max-semi-space-size=16", "--concurrent-marking-max-worker-num=1"];
+  const isSaid =
+    process.env["MALLOC_MMAP_THRESHOLD_"] !== undefined &&
+    heap.every((word) => process.execArgv.includes(word));
   // Node.js 22 warns of SQLite, which it has as 24 has.
   const isQuiet =
     major > 22 || process.execArgv.some((word) => word.startsWith("--disable-warning"));
   if ((isOver || isSaid) && isQuiet) return;
   if (process.send || process.platform === "win32") return; // another process would not have the channel
-  const options = [
-    "--max-semi-space-size=16",
-    ...(isQuiet ? [] : ["--disable-warning=ExperimentalWarning"]),
-  ];
+  const options = [...heap, ...(isQuiet ? [] : ["--disable-warning=ExperimentalWarning"])];
   const allocation = { MALLOC_MMAP_THRESHOLD_: "262144", MALLOC_TRIM_THRESHOLD_: "262144" };
   const program = [process.execPath, ...options, ...process.execArgv, ...process.argv.slice(1)];
   process.execve(process.execPath, program, { ...allocation, ...process.env });

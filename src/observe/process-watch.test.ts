@@ -27,8 +27,8 @@ it("a process that stood still counts it, and tells it once a minute", async () 
   expect(clock.waiting).toBe(0);
 });
 
-/** The flags that are set while the thread works so many milliseconds of each half a second. */
-async function flagsAfter(activeMs: readonly number[]): Promise<string[]> {
+/** The flags, of those with the name, that are set while the thread works so many milliseconds of each half a second. */
+async function flagsAfter(activeMs: readonly number[], name: string): Promise<string[]> {
   const clock = new FakeClock();
   const flags: string[] = [];
   const sum = { active: 0, idle: 0, utilization: 0 };
@@ -46,28 +46,36 @@ async function flagsAfter(activeMs: readonly number[]): Promise<string[]> {
     await clock.advance(500);
   }
   watch.close();
-  return flags;
+  return flags.filter((flag) => flag.endsWith(name));
 }
 
 const calm = (looks: number): number[] => Array.from({ length: looks }, () => 125);
 
 describe("memory is saved", () => {
+  const saved = (activeMs: readonly number[]) => flagsAfter(activeMs, "memory-saver-mode");
+
   it("not before the thread had time to spare for ten seconds on end", async () => {
-    expect(await flagsAfter([...calm(19), 126, ...calm(19)])).toEqual([]);
+    expect(await saved([...calm(19), 126, ...calm(19)])).toEqual([]);
   });
 
   it("from then on, until the thread has no time to spare", async () => {
-    expect(await flagsAfter([500, ...calm(20)])).toEqual(["--memory-saver-mode"]);
-    const again = [...calm(30), 300, 500, ...calm(20)];
-    expect(await flagsAfter(again)).toEqual([
+    expect(await saved([500, ...calm(20)])).toEqual(["--memory-saver-mode"]);
+    expect(await saved([...calm(30), 300, 500, ...calm(20)])).toEqual([
       "--memory-saver-mode",
       "--no-memory-saver-mode",
       "--memory-saver-mode",
     ]);
   });
 
-  it("by a flag that this V8 knows", () => {
+  it("without a long stop while calls come", async () => {
+    const compacted = (activeMs: readonly number[]) => flagsAfter(activeMs, "compact");
+    expect(await compacted([0, 10, 10])).toEqual([]);
+    expect(await compacted([10, 11, 125, 10])).toEqual(["--no-compact", "--compact"]);
+    expect(await compacted([500, 126, 125, 126])).toEqual(["--no-compact", "--compact"]);
+  });
+
+  it.each(["memory-saver-mode", "compact"])("by a flag that this V8 knows: %s", (name) => {
     const { stdout } = spawnSync(process.execPath, ["--v8-options"], { encoding: "utf8" });
-    expect(stdout).toContain("--memory-saver-mode");
+    expect(stdout).toMatch(new RegExp(`^ +--${name} `, "m"));
   });
 });

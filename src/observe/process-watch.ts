@@ -25,20 +25,25 @@ const TELL_AGAIN_AFTER_MS = 60_000;
 
 /** A thread that works no more than this share of the time between two looks has time to spare. */
 const CALM = 0.25;
+/** Nobody notices when a thread stands still that works no more than this share of its time. */
+const IDLE = 0.02;
 /** It saves memory after so many calm looks, and until the first that is not: a storm that begins must not be dearer. */
 const CALM_LOOKS = 20;
 
-/** V8 13 knows the flag. Node.js 22 has V8 12, which would say on the standard error that it does not. */
+/** V8 13 knows the flags. Node.js 22 has V8 12, which would say on the standard error that it does not. */
 const V8_THAT_SAVES = 13;
 const setWhereKnown = (flag: string): void => {
   if (Number.parseInt(process.versions.v8, 10) >= V8_THAT_SAVES) setFlagsFromString(flag);
 };
 
+/** Of V8: as they are when the process begins. */
+const SETTINGS = { "memory-saver-mode": false, compact: true };
+
 export class ProcessWatch {
   #toldAt = Number.NEGATIVE_INFINITY;
   #calmLooks = 0;
   #before: Pick<EventLoopUtilization, "active" | "idle"> = { active: 0, idle: 0 };
-  #savesMemory = false;
+  readonly #settings = { ...SETTINGS };
   /** When the next look is due, by the clock. */
   #dueAt = Number.POSITIVE_INFINITY;
   readonly #rounds: Rounds;
@@ -78,15 +83,20 @@ export class ProcessWatch {
     log.warn({ ms: Math.round(lateMs) }, "the process stood still: nobody was answered meanwhile");
   }
 
+  /** A collection that saves memory moves what is in use together, for some 50 ms: not while calls come all the same. */
   #saveMemoryWhileCalm(): void {
     const now = this.#parts.worked();
     const active = now.active - this.#before.active;
-    const isCalm = active <= CALM * (active + now.idle - this.#before.idle);
+    const share = active / (active + now.idle - this.#before.idle);
     this.#before = now;
-    this.#calmLooks = isCalm ? this.#calmLooks + 1 : 0;
-    const saves = this.#calmLooks >= CALM_LOOKS;
-    if (saves === this.#savesMemory) return;
-    this.#savesMemory = saves;
-    this.#parts.setFlag(saves ? "--memory-saver-mode" : "--no-memory-saver-mode");
+    this.#calmLooks = share <= CALM ? this.#calmLooks + 1 : 0;
+    this.#set("memory-saver-mode", this.#calmLooks >= CALM_LOOKS);
+    this.#set("compact", share <= IDLE || share > CALM);
+  }
+
+  #set(setting: keyof typeof SETTINGS, isOn: boolean): void {
+    if (isOn === this.#settings[setting]) return;
+    this.#settings[setting] = isOn;
+    this.#parts.setFlag(isOn ? `--${setting}` : `--no-${setting}`);
   }
 }

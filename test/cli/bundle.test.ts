@@ -80,6 +80,17 @@ it("takes of a module of Node.js what it names: the rest of `node:http` is a sec
   expect(unbundled).toBe("function,Not Found,function,true\n");
 });
 
+it("begins anew with what V8 and glibc hear only at a beginning, unless both were told", async () => {
+  await write(
+    "hail",
+    'export const hail = () => [process.pid, ...process.execArgv, process.env.MALLOC_MMAP_THRESHOLD_].join(" ");\n',
+  );
+  const said =
+    /^\d+ --max-semi-space-size=16 --concurrent-marking-max-worker-num=1 (.* )?262144\n$/;
+  expect(await run("bin/headgate.mjs")).toMatch(said);
+  expect(await run("bin/headgate.mjs", { MALLOC_MMAP_THRESHOLD_: "262144" })).toMatch(said);
+});
+
 it("is not read after a source changed", async () => {
   await run("scripts/bundle.mjs");
   await write("hail", hailing("later"));

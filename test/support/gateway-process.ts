@@ -104,11 +104,11 @@ export async function runCommand(
 }
 
 /** As `npm start` has it. */
-const YOUNG_SPACE = "--max-semi-space-size=16";
+export const HEAP = ["--max-semi-space-size=16", "--concurrent-marking-max-worker-num=1"];
 const ALLOCATION = { MALLOC_MMAP_THRESHOLD_: "262144", MALLOC_TRIM_THRESHOLD_: "262144" };
 
 const runMain = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess =>
-  spawn(process.execPath, [YOUNG_SPACE, "bin/headgate.mjs", ...args], {
+  spawn(process.execPath, [...HEAP, "bin/headgate.mjs", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...ALLOCATION, ...environment },
   });

@@ -194,6 +194,18 @@ export function fromStore<Json extends AnswerJson | BorrowedJson>(
   return json;
 }
 
+/** A mined transaction or its receipt, from the stored blocks of the chain; undefined where none of them has it. */
+export function storedPart(
+  part: "transaction" | "receipt",
+  transactionHash: string,
+  context: CallContext,
+  chain = context.chain,
+): BorrowedJson | undefined {
+  const stored = chain?.transaction(transactionHash);
+  const json = stored?.block[part](stored.index);
+  return stored && json && fromStore(json, stored.block, context);
+}
+
 /** The settings of a network that methods look at. */
 export type NetworkFacts = Pick<NetworkSettings, "family" | "chainId"> &
   Partial<Pick<NetworkSettings, "proof" | "totalDifficulty" | "pending">> & {

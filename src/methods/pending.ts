@@ -3,8 +3,8 @@
 import type { ChainView } from "../chain/chain-view.ts";
 import { toNumber } from "../evm/values.ts";
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
-import { type BorrowedJson, isNull, type RawJson } from "../jsonrpc/raw-json.ts";
-import { type CallContext, fromStore, type NetworkFacts } from "./method.ts";
+import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
+import type { CallContext, NetworkFacts } from "./method.ts";
 
 const noPosition = { blockHash: null, blockNumber: null, transactionIndex: null };
 
@@ -48,18 +48,6 @@ export function withWholePosition(result: Buffer, isPending = false): RawJson {
 /** Whether the member is there and not null. */
 export const hasValue = (json: Buffer, span: Span | undefined): boolean =>
   span !== undefined && json[span.start] !== 0x6e; // 0x6e is the n of null
-
-/** A mined transaction or its receipt, from the stored blocks of the chain; undefined where none of them has it. */
-export function storedPart(
-  part: "transaction" | "receipt",
-  transactionHash: string,
-  context: CallContext,
-  chain = context.chain,
-): BorrowedJson | undefined {
-  const stored = chain?.transaction(transactionHash);
-  const json = stored?.block[part](stored.index);
-  return stored && json && fromStore(json, stored.block, context);
-}
 
 /**
  * The followed chain, once it has reached the block that a node's transaction or receipt names: callers never hear of a

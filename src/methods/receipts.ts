@@ -17,9 +17,9 @@ import {
   settle,
   storedAt,
 } from "./block-lookup.ts";
-import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
+import { type CallContext, defineMethod, fromStore, type Method, storedPart } from "./method.ts";
 import { askByHash, nullWhenUnknown } from "./passing-on.ts";
-import { chainReaching, hasValue, storedPart } from "./pending.ts";
+import { chainReaching, hasValue } from "./pending.ts";
 
 /** One method under two names: the specification's, and the one that most nodes use today. */
 const receiptsByBlock = (name: string): Method =>

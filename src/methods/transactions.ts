@@ -6,9 +6,9 @@ import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { hash, quantity, toNumber } from "../evm/values.ts";
 import { type BorrowedJson, kept, type RawJson } from "../jsonrpc/raw-json.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
-import { type CallContext, defineMethod, fromStore } from "./method.ts";
+import { type CallContext, defineMethod, fromStore, storedPart } from "./method.ts";
 import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
-import { chainReaching, storedPart, withWholePosition } from "./pending.ts";
+import { chainReaching, withWholePosition } from "./pending.ts";
 import { SENDING, submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };

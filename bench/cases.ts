@@ -2,7 +2,8 @@
 // the same answer.
 import { BUSY_BLOCKS, QUIET_BLOCKS } from "./chains.ts";
 
-type Network = "quiet" | "busy";
+/** `alone`: the chain of `quiet`, over a node that gets each call as a request of its own. */
+type Network = "quiet" | "busy" | "alone";
 
 export type Case = {
   readonly name: string;
@@ -82,6 +83,10 @@ export function casesFor(transactions: readonly string[]): readonly Case[] {
     },
     {
       ...{ name: "forwarded call", network: "quiet", aim: { timesY: 3 }, usualTimesY: 2.5 },
+      bodies: many(TEXTS, (index) => balanceOf(index)),
+    },
+    {
+      ...{ name: "forwarded call, not merged", network: "alone", aim: { timesY: 3 } },
       bodies: many(TEXTS, (index) => balanceOf(index)),
     },
     {

@@ -52,8 +52,8 @@ const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 const node = await startServer("node");
 pin(node.pid, OTHER_CORE);
 pin(process.pid, OTHER_CORE);
-const networkOver = (chain: string) => ({
-  ...{ family: "evm", chainId: 1, upstreams: [{ url: `${node.url}/${chain}` }] },
+const networkOver = (chain: string, upstream: { readonly batch?: number } = {}) => ({
+  ...{ family: "evm", chainId: 1, upstreams: [{ url: `${node.url}/${chain}`, ...upstream }] },
   ...{ window: { blocks: QUIET_BLOCKS + 10 }, limits: { logs: { blocks: 10_000 } } },
 });
 const running = await startGatewayProcess({
@@ -64,6 +64,7 @@ const running = await startGatewayProcess({
     quiet: networkOver("quiet"),
     busy: networkOver("busy"),
     growing: networkOver("growing"),
+    alone: { ...networkOver("quiet", { batch: 1 }), window: { blocks: 10 } },
   },
 });
 process.on("exit", () => running.process.kill("SIGKILL"));

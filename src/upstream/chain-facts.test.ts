@@ -1,4 +1,4 @@
-// Who a node is, as it says: asked in the ways of both families, compared with others, and kept.
+// The chain that nodes tell: asked with the methods of both families, compared between nodes, and kept.
 import { describe, expect, it } from "vitest";
 import { MemoryState } from "../../test/support/memory-state.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -7,7 +7,7 @@ import type { Connection, Exchange } from "./connection/connection.ts";
 
 type Answers = Readonly<Record<string, unknown>>;
 
-/** @param answers Results by method; others are unknown to it. undefined: it never answers. */
+/** @param answers The results by method; the node does not know other methods. undefined: the node never answers. */
 function node(
   upstream: string,
   answers: Answers | undefined,

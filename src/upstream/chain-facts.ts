@@ -1,5 +1,5 @@
-// Which chain the nodes of a network are, where the configuration does not say it: asked of the nodes, and kept in the
-// state from then on. What is kept counts: a node that says otherwise later is kept out as one of another chain.
+// Finds the chain of a network where the configuration does not name it: asks the nodes once, and keeps their answer in
+// the state. The kept chain counts from then on: a node that later tells another one is kept out.
 import { z } from "zod";
 import type { ChainFacts } from "../config/known-chains.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -11,7 +11,7 @@ import { readChainId } from "./identity.ts";
 import { withoutSecrets } from "./redact.ts";
 import { askerOf, type Reply } from "./reply.ts";
 
-/** What one node says; or why it says nothing, in plain words without secrets. */
+/** The chain that a node tells, or the reason why it tells none, in plain words without secrets. */
 export type NodeWord = { readonly upstream: string; readonly said: ChainFacts | string };
 
 export type Discovery =
@@ -20,14 +20,14 @@ export type Discovery =
 
 export type NodeToAsk = {
   readonly upstream: string;
-  /** What is left out of its words. */
+  /** The texts to remove from the node's own words. */
   readonly secrets: readonly string[];
   readonly connect: () => Connection;
 };
 
 type AskOptions = { readonly timeoutMs: number };
 
-/** Asks all nodes at once. One that is silent leaves the word to others; of two chains neither counts. Never rejects. */
+/** Asks all nodes at the same time. Silent nodes do not count; when two disagree, no chain is found. Never rejects. */
 export async function discoverChain(
   nodes: readonly NodeToAsk[],
   options: AskOptions,
@@ -44,7 +44,7 @@ export async function discoverChain(
 const isSameChain = (one: ChainFacts, other: ChainFacts): boolean =>
   one.family === other.family && one.chainId === other.chainId;
 
-/** Asks in the way of block networks first, then of epoch networks. Never rejects. */
+/** Asks one node for its chain, first with the method of EVM nodes, then with that of Conflux nodes. Never rejects. */
 export async function wordOf(
   { upstream, secrets, connect }: NodeToAsk,
   { timeoutMs }: AskOptions,
@@ -59,7 +59,7 @@ export async function wordOf(
     let why = "";
     for (const family of ["evm", "conflux"] as const) {
       const chainId = await readChainId(family, ask);
-      // 0 is the id of no chain.
+      // No chain has the id 0.
       if (typeof chainId === "number" && chainId > 0)
         return { upstream, said: { family, chainId } };
       if (signal.aborted) {
@@ -84,7 +84,7 @@ const kept = z.object({
 
 const keyOf = (network: string): string => `chains ${network}`;
 
-/** What is kept of a network; undefined where nothing is. */
+/** Reads the kept chain of a network; undefined where none is kept. */
 export async function readChainFacts(
   network: string,
   state: Pick<State, "get">,
@@ -94,7 +94,7 @@ export async function readChainFacts(
 
 const factsIn = (text = ""): ChainFacts | undefined => kept.safeParse(parsed(text)).data;
 
-/** Keeps what was found. @returns What counts: where another gateway was faster, what it found. */
+/** Keeps the found chain, unless another gateway kept one before. @returns The chain that is kept now. */
 export async function keepChainFacts(
   network: string,
   facts: ChainFacts,

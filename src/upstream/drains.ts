@@ -1,5 +1,5 @@
-// The nodes that operators spare, in the state that all gateways share: each of their processes looks what is there. A drain
-// outlives the gateway, until somebody ends it (docs/decisions/0063).
+// The drained nodes, in the state that all gateways share: each process reads it again and again. A drain outlives the
+// gateway, until an operator ends it (docs/decisions/0063).
 import type { Logger } from "pino";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { isoText } from "../lib/calendar.ts";
@@ -13,14 +13,14 @@ export type NodeDrain = {
   readonly isDrained: boolean;
 };
 
-/** Who drained a node, from where, and when (ISO 8601). */
+/** The operator who drained a node (`who`), the address (`from`), and the time (`at`, ISO 8601). */
 export type DrainMark = { readonly who: string; readonly from: string; readonly at: string };
 
 type DrainedNode = DrainMark & Omit<NodeDrain, "isDrained">;
 
 const KEY = "drains nodes";
 const REFRESH_MS = 250;
-/** Nodes that are not configured any more are among them. */
+/** The most drained nodes in the state, with those that are not configured any more; the oldest leave first. */
 const MOST_DRAINED = 1_000;
 
 export type DrainsParts = {
@@ -32,7 +32,7 @@ export type DrainsParts = {
 export class Drains {
   #text: string | undefined;
   #nodes: readonly DrainedNode[] = [];
-  /** Is told when other nodes are drained. */
+  /** Is called when the drained nodes have changed. */
   #listener: () => void = () => undefined;
   readonly #closing = new AbortController();
   readonly #parts: DrainsParts;
@@ -41,7 +41,7 @@ export class Drains {
     this.#parts = parts;
   }
 
-  /** Reads them, and goes on reading. Never fails: while the state is away, what is known holds. */
+  /** Reads the drained nodes, again and again. Never rejects: while the state cannot be read, the last ones count. */
   async start(): Promise<void> {
     await this.look();
     const { clock } = this.#parts;
@@ -74,7 +74,11 @@ export class Drains {
     return new Map(own.map(({ upstream, who, from, at }) => [upstream, { who, from, at }]));
   }
 
-  /** @returns Whether it is kept already; else it holds in memory. @throws RpcError when it does not hold. */
+  /**
+   * Drains a node, or ends its drain.
+   * @returns Whether the state has the change already; otherwise it holds in memory.
+   * @throws RpcError when the change can neither be written nor held.
+   */
   async set(
     { network, upstream, isDrained }: NodeDrain,
     { who, from }: Omit<DrainMark, "at">,
@@ -107,7 +111,7 @@ export class Drains {
 
   /** To be called when the gateway ends. */
   tellAtEnd(): void {
-    // What is held says itself whether it was lost.
+    // A drain that holds only in memory may be lost: then `HeldState` logs that when it closes.
     if (this.#parts.state.isHeld?.(KEY)) return;
     this.#tell("info", "nodes stay drained, after the next start too");
   }
@@ -120,7 +124,7 @@ export class Drains {
   }
 }
 
-/** None in a text that another version wrote in another form. */
+/** The drained nodes in a text of the state; none where another version wrote it in another form. */
 function nodesIn(text = "[]"): readonly DrainedNode[] {
   const nodes = parsed(text);
   return Array.isArray(nodes) ? nodes : [];

@@ -5,7 +5,7 @@ import type { Reply } from "./reply.ts";
 
 const never = () => new AbortController().signal;
 
-/** A head over a node whose answers come in order; what was asked is kept. */
+/** A head over a node that gives these answers in order; `asked` has the calls. */
 function headOver(family: "evm" | "conflux", ...answers: string[]) {
   const asked: string[] = [];
   const head = new Head(
@@ -109,7 +109,7 @@ describe("the head", () => {
 
 const told: Reply = { kind: "result", json: Buffer.from('"0x1"') };
 
-/** A watch over nodes a, b …; `asked` has what they were asked, with the time. */
+/** A watch over nodes a, b …; `asked` has their calls, with the time. */
 function watch(
   answers: readonly (() => Promise<Reply>)[],
   options: { family?: "evm" | "conflux"; blockMs?: number } = {},

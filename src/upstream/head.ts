@@ -1,5 +1,5 @@
-// The head of a network as its nodes tell it, in the one view of it that a batch gets. Where nobody follows the chain,
-// a watch keeps the heads of its nodes known.
+// The head of a network as its nodes tell it, and the one view of it that a batch gets. Where the gateway does not
+// follow the chain, a watch keeps the heads of the nodes known.
 
 import { numberIn, toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -10,7 +10,7 @@ import { type Family, OWN_QUESTIONS } from "../namespaces/known-method.ts";
 import type { Pool } from "./pool.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** What methods see of the head; see HeadView in methods/method.ts. */
+/** The view of the head that methods get: `HeadView` in methods/method.ts. */
 type View = {
   latest(): Promise<number>;
   atLeast(number: number): Promise<number>;
@@ -18,7 +18,7 @@ type View = {
 };
 
 export class Head {
-  /** The highest number seen; -1 before the first. Only a hint: a reorganisation may lower the head. */
+  /** The highest head seen; -1 before the first. Only a hint: a reorg may lower the head. */
   #known = -1;
   readonly #family: Family;
   readonly #questions: (typeof OWN_QUESTIONS)["evm"];
@@ -30,7 +30,7 @@ export class Head {
     this.#upstream = parts.upstream;
   }
 
-  /** For a call by itself: `latest` stays as it is, and the node resolves it. */
+  /** The view for a call by itself: `latest` stays as it is, and the node resolves it. */
   loneView(signal: () => Signal): View {
     return {
       latest: () => this.#ask(signal()),
@@ -39,14 +39,14 @@ export class Head {
     };
   }
 
-  /** For a batch: `latest` is resolved once and means the same block for all members. */
+  /** The view for a batch: `latest` is resolved once, so that it means the same block for all members. */
   batchView(signal: () => Signal): View {
     let head: Promise<number> | undefined;
     const latest = (): Promise<number> => {
       const asked = head ?? this.#ask(signal());
       head = asked;
       asked.catch(() => {
-        if (head === asked) head = undefined; // a failed or aborted answer is not kept for the other members
+        if (head === asked) head = undefined; // after a failure or an abort the next member asks again
       });
       return asked;
     };
@@ -58,7 +58,7 @@ export class Head {
     };
   }
 
-  /** The newest block's number and time; on epoch networks those of the newest executed epoch. */
+  /** Asks for the number and time of the newest block; on epoch networks of the newest executed epoch. */
   async read(signal: Signal): Promise<{ number: number; timestampMs: number }> {
     const block = newestBlockIn(await this.#upstream.call(...this.#questions.newestBlock, signal));
     if (!block) throw errors.upstreamsFailed();
@@ -71,14 +71,14 @@ export class Head {
 
   async #ask(signal: Signal): Promise<number> {
     const number = numberIn(parsed(await this.#upstream.call(...this.#questions.head, signal)));
-    // A node whose head is no number cannot be followed.
+    // A head that is no number is of no use.
     if (number === undefined) throw errors.upstreamsFailed();
     this.#known = Math.max(this.#known, number);
     return number;
   }
 }
 
-/** The number of a block or epoch, and its time in seconds since 1970; undefined when a node tells none. */
+/** The number of a block or epoch, and its time in seconds since 1970; undefined when the JSON lacks one of them. */
 export function newestBlockIn(json: Buffer): { number: number; seconds: number } | undefined {
   const block = parsed(json) as Readonly<Record<string, unknown>> | null | undefined;
   const number = numberIn(block?.["epochNumber"] ?? block?.["number"]);
@@ -86,8 +86,7 @@ export function newestBlockIn(json: Buffer): { number: number; seconds: number }
   return number === undefined || seconds === undefined ? undefined : { number, seconds };
 }
 
-// Watches the heads of nodes whose chain nobody follows. Each is asked twice a block, so that it is known which ones
-// lag.
+// Watches the heads of nodes whose chain the gateway does not follow: asks each node twice a block, to see which lag.
 
 type WatchedNode = Pick<Upstream, "ask">;
 
@@ -105,7 +104,7 @@ const SHORTEST_MS = 500;
 const LONGEST_MS = 6_000;
 
 export class HeadWatch {
-  /** The nodes that were asked and have not answered. */
+  /** The nodes that have not answered the last question. */
   readonly #asked = new Set<WatchedNode>();
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
@@ -131,7 +130,7 @@ export class HeadWatch {
     const { pool, clock } = this.#parts;
     while (!signal.aborted) {
       const nodes = pool.usable();
-      // With one node there is nothing to compare.
+      // A single node cannot lag behind another one.
       if (nodes.length > 1) for (const node of nodes) void this.#ask(node);
       const halfBlockMs = (pool.blockMs ?? 0) / 2;
       const pauseMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, halfBlockMs));
@@ -143,7 +142,7 @@ export class HeadWatch {
     if (this.#asked.has(node)) return;
     this.#asked.add(node);
     const [method, paramsJson] = OWN_QUESTIONS[this.#family].head;
-    // The node itself reads its head from the answer.
+    // `Upstream.ask` reads the head from the answer.
     await node.ask(method, paramsJson, this.#closing.signal, { purpose: "follow" });
     this.#asked.delete(node);
   }

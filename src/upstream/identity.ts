@@ -1,4 +1,4 @@
-// Makes sure that a node is there and of the right chain, before it is asked and after it failed.
+// Checks that a node answers and is of the right chain, before the gateway uses it and after it failed.
 import type { Logger } from "pino";
 import { numberIn } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -15,24 +15,24 @@ export type IdentityOptions = { readonly name: string; readonly chainId: number 
 export type IdentityParts = {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The chain id that the node tells, or in plain words why it tells none. */
+  /** Asks the node for its chain id; resolves to the id, or to the reason why there is none, in plain words. */
   readonly readChainId: (signal: Signal) => Promise<number | string>;
-  /** After each look. */
+  /** Is called after each check. */
   readonly onLooked: (state: IdentityState) => void;
 };
 
 const FIRST_PAUSE_MS = 250;
-/** Short, so that a network with one node is back within a second after the node is. */
+/** Short, so that a network with one node is usable within a second after the node is back. */
 const LONGEST_PAUSE_MS = 500;
-/** A node that does not say who it is within this time is asked again: it may have come back. */
+/** The timeout of one check, in milliseconds: the next check asks the node again, which may have come back. */
 const TIMEOUT_MS = 2_000;
-/** One slip is no news, and a node that starts together with us gets about ten seconds. */
+/** The failed checks before a log line: a single one is no news, and a node that starts with the gateway gets ~10 s. */
 const TOLD_AFTER_FAILURES = { atStart: 20, afterwards: 3 };
 const WRONG_CHAIN_PAUSE_MS = 30_000;
 
 export class Identity {
   #isChecking = false;
-  /** What the log said last: a slip that it never mentioned is not followed by good news either. */
+  /** The state in the last log line: the log does not tell the recovery from a failure that it never told. */
   #reported: "usable" | "not usable" | undefined;
   readonly #closing = new AbortController();
   readonly #options: IdentityOptions;
@@ -43,12 +43,12 @@ export class Identity {
     this.#parts = parts;
   }
 
-  /** Something was told of the node: it answered, or was silent for long. */
+  /** Whether the log has told of the node: it answered, or was silent for long. */
   get isReported(): boolean {
     return this.#reported !== undefined;
   }
 
-  /** In the background, until the node is the right one. */
+  /** Checks the node in the background until it has the right chain id. */
   check(): void {
     if (this.#isChecking || this.#closing.signal.aborted) return;
     this.#isChecking = true;
@@ -72,7 +72,7 @@ export class Identity {
       const found = await this.#look();
       if (signal.aborted) return;
       if (found === this.#options.chainId) {
-        this.#isChecking = false; // before anybody can find it usable and failing
+        this.#isChecking = false; // before `onLooked`: a usable node may fail at once, which begins a new check
         onLooked("usable");
         this.#tellUsable(clock.now() - startedAt);
         return;
@@ -111,7 +111,7 @@ export class Identity {
   }
 }
 
-/** The chain id, or in plain words why it cannot be told, and what to do. */
+/** Asks a node for its chain id. @returns The id, or why there is none and what to do, in plain words. */
 export async function readChainId(
   family: Family,
   ask: (method: string) => Promise<Reply>,
@@ -124,7 +124,7 @@ export async function readChainId(
   return numberIn(text) ?? "no chain id in its answer";
 }
 
-/** Of a node's own words. */
+/** The most characters of a node's own words. */
 const SHOWN_CHARACTERS = 120;
 
 function whyNot(reply: Exclude<Reply, { kind: "result" }>, method: string): string {
@@ -150,7 +150,7 @@ function whyNot(reply: Exclude<Reply, { kind: "result" }>, method: string): stri
   }
 }
 
-/** What a person reads and can do, by the reason for which there is no answer, which stands for $; the first that fits counts. */
+/** Advice for operators by the reason for a missing answer, which stands for $; the first pattern that fits counts. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, "nothing listens there ($): does the node run, and is the port right?"],
   [/^ENOTFOUND$/, "no host has this name ($): is it spelled right, and the network up?"],

@@ -35,7 +35,7 @@ it("is looked for less often the more often the same is said", () => {
   };
   const limited = (): number => {
     range.limitedTo(100);
-    range.limitedTo(100); // several were under way
+    range.limitedTo(100); // several queries were in flight
     return untilWider();
   };
   expect([1, 2, 3, 4, 5, 6].map(limited)).toEqual([64, 128, 256, 512, 1024, 1024]);

@@ -1,22 +1,20 @@
-// How wide a range the nodes of a network take in one query, by their own words.
+// The widest range that the nodes of a network take in one query, as their replies show.
 
-/**
- * The width is doubled again after so many queries that fitted: the limit may be another node's, or that of one that is
- * gone.
- */
+/** The answered queries of full width before the width is doubled: the node that told the limit may be gone. */
 const WIDER_AFTER = 64;
-/** When the same limit is told again and again, a wider one is tried less and less often. */
+/** The largest number of queries before the next doubling: each doubled width that nodes refuse doubles the number. */
 const WIDER_AFTER_AT_MOST = 1024;
 
+/** Learns the width of range queries: narrower when a node refuses one, wider after many answers. */
 export class LearnedRange {
   #width: number;
   #fitted = 0;
   #widerAfter = WIDER_AFTER;
-  /** Whether the width was doubled, and nodes have neither refused nor answered it since. */
+  /** Whether the width was doubled, and no node has refused or answered it since. */
   #isGuess = false;
   readonly #most: number;
 
-  /** @param most The first width, in blocks or epochs. */
+  /** @param most The first and largest width, in blocks or epochs. */
   constructor(most: number) {
     this.#width = most;
     this.#most = most;
@@ -26,7 +24,7 @@ export class LearnedRange {
     return this.#width;
   }
 
-  /** To be called when a node told that it takes no more than this, or refused more. */
+  /** To be called when a node said that it takes no wider range than this, or refused a wider one. */
   limitedTo(width: number): void {
     this.#fitted = 0;
     if (this.#isGuess) this.#widerAfter = Math.min(WIDER_AFTER_AT_MOST, this.#widerAfter * 2);
@@ -34,7 +32,7 @@ export class LearnedRange {
     this.#width = Math.max(1, Math.min(this.#width, width));
   }
 
-  /** To be called when a range of this width was answered. */
+  /** To be called when a node answered a range of this width. */
   fitted(width: number): void {
     if (width < this.#width || this.#width >= this.#most) return;
     this.#fitted += 1;

@@ -1,4 +1,4 @@
-// What an upstream pushes by itself: its new heads, and pending transactions.
+// Subscriptions at an upstream: to its new heads, to pending transactions, and to other events.
 
 import { isHash, numberIn } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -25,7 +25,7 @@ export type NodeAnnouncementsParts = {
 const NEW_HEADS = '["newHeads"]';
 const NEW_PENDING = '["newPendingTransactions"]';
 
-/** The name under which it is remembered that a node lacks this subscription, but perhaps not others. */
+/** The name under which `MissingMethods` remembers that a node lacks this subscription, but perhaps not others. */
 const subscribing = (paramsJson: string): string => `eth_subscribe ${paramsJson}`;
 
 export class NodeAnnouncements {
@@ -37,12 +37,12 @@ export class NodeAnnouncements {
     this.#parts = parts;
   }
 
-  /** Whether its connection can push, and it has not refused to push new heads. */
+  /** Whether the connection can push, and the node has not refused to push new heads. */
   get canSubscribe(): boolean {
     return this.#parts.requests.canSubscribe && this.#mayHave(NEW_HEADS);
   }
 
-  /** @returns false when the node does not push any; then nothing is called. */
+  /** @returns false when the node pushes no heads; then the listener is never called. */
   watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onEvent = (event: Buffer): void => {
       const head = headIn(event);
@@ -51,7 +51,7 @@ export class NodeAnnouncements {
     return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
   }
 
-  /** @returns false when the node does not push any; then nothing is called. */
+  /** @returns false when the node pushes no pending transactions; then the listener is never called. */
   async watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     if (!this.#mayHave(NEW_PENDING)) return false;
     const onEvent = (event: Buffer): void => {
@@ -62,8 +62,8 @@ export class NodeAnnouncements {
   }
 
   /**
-   * Passes on what the node pushes for these parameters.
-   * @returns false when the node does not push it; then nothing is called.
+   * Passes on the events of a subscription with these parameters.
+   * @returns false when the node opens no such subscription; then the listener is never called.
    */
   async watch(
     paramsJson: string,
@@ -82,7 +82,7 @@ export class NodeAnnouncements {
     return this.#isEvm && !this.#parts.missing.has(subscribing(paramsJson));
   }
 
-  /** @returns false when no subscription was opened. A node that refuses is remembered to lack this one. */
+  /** Subscribes, and remembers a refusal. @returns false when the node opened no subscription. */
   async #subscribe(
     paramsJson: string,
     listener: SubscriptionListener,
@@ -92,14 +92,14 @@ export class NodeAnnouncements {
     const subscribed = await requests.subscribe(this.#of(paramsJson), listener, signal);
     if (!subscribed || subscribed.isOpen) return subscribed !== undefined;
     const { kind } = subscribed.reply;
-    // A result that is no id is a refusal as well: nothing would be pushed.
+    // A result that is no id is a refusal too: the node would push nothing.
     if (kind === "missing" || kind === "refused" || kind === "result")
       missing.remember(subscribing(paramsJson));
     return false;
   }
 }
 
-/** The head in an event, which may be anything. */
+/** The head in an event; undefined when the event is no block header. */
 function headIn(event: Buffer): AnnouncedHead | undefined {
   const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
   const number = numberIn(header?.number);

@@ -1,5 +1,5 @@
-// How one upstream is sent requests, and how its replies are read and counted: they tell of its health, budget and
-// methods. And whether a result can be true at all: an upstream with an impossible result is logged once, then counted.
+// Sends requests to one upstream, reads and counts its replies, and learns its health, budget and methods from them.
+// `Belief` finds results that cannot be true: the log tells the first lie of an upstream, the metrics each one.
 
 import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
@@ -30,9 +30,9 @@ import {
 } from "./reply.ts";
 
 export type Urgency = {
-  /** For the count of calls: a caller's, one to follow the chain, or one to check the node. */
+  /** The purpose of the call, for metrics: a caller's call, following the chain, checking or probing the node. */
   readonly purpose?: UpstreamRecord["purpose"] | undefined;
-  /** The call breaks the learned limit of its budget, since no other node can answer. */
+  /** The call exceeds the learned limit of its budget, since no other node can answer. */
   readonly isInsistent?: boolean;
 };
 
@@ -43,11 +43,11 @@ export type NodeCall = Pick<
   readonly method: string;
   readonly paramsJson: string;
   readonly purpose: UpstreamRecord["purpose"];
-  /** See `Connection.send`. */
+  /** As in `Connection.send`. */
   readonly reader?: BodyReader | undefined;
-  /** A shorter timeout than the connection's. */
+  /** A shorter timeout than that of the connection, in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /** When it is sent, by the clock's `now`; left out: now. */
+  /** The time of sending, by the clock's `now`; left out: now. */
   readonly sentAtMs?: number;
 };
 
@@ -61,7 +61,7 @@ export type NodeRequestReply = {
   readonly cameAtMs: number;
 };
 
-/** An answer of this many bytes takes a few milliseconds to read. */
+/** An answer of more bytes takes a few milliseconds to read. */
 const LONG = 1 << 22;
 
 export type NodeRequestsParts = {
@@ -84,8 +84,8 @@ export class NodeRequests {
   }
 
   /**
-   * Never rejects, as far as `heard` does not.
-   * @param heard What is made of the reply, at once: a further promise would cost as much as reading it.
+   * Sends a request. Rejects only where `heard` does.
+   * @param heard Turns the reply into the result; a further promise would cost as much as reading the reply.
    */
   send<Heard>(
     wanted: NodeCall,
@@ -105,7 +105,7 @@ export class NodeRequests {
     });
   }
 
-  /** Long answers are looked through in pauses, so that other work has its turn. */
+  /** Reads a long answer in steps, so that other work has its turn. */
   async #readLong(exchange: AnsweredExchange, request: Sent): Promise<NodeRequestReply> {
     const members = await this.#parts.turns.do(findLongMembers(exchange.body, ENVELOPE));
     return this.#read({ ...exchange, members }, request);
@@ -116,7 +116,7 @@ export class NodeRequests {
     return this.#parts.connection.subscribe !== undefined;
   }
 
-  /** @returns The reply, and whether a subscription is open; undefined when the connection cannot push. */
+  /** Subscribes. @returns The reply, and whether a subscription is open; undefined when the connection cannot push. */
   async subscribe(
     { prefix, paramsJson }: NodeSubscription,
     listener: SubscriptionListener,
@@ -184,38 +184,38 @@ export class NodeRequests {
   }
 }
 
-/** The length of an answer is checked here where it came as one message, or in a batch. */
+/** Whether an answer is longer than `maxBytes`: connections check that only over HTTP, and not for calls in a batch. */
 const isTooLong = (exchange: Exchange, maxBytes: number | undefined): boolean =>
   maxBytes !== undefined && exchange.kind === "answered" && exchange.body.length > maxBytes;
 
-/** Whether a result cannot be true, whatever the node says. It takes steps where the result may be long. */
+/** Whether a result cannot be true; as work in steps where the result may be long. */
 export type IsFalse = (json: Buffer, upstream: string) => boolean | Work<boolean>;
 
 export type BeliefParts = {
   readonly log: Pick<Logger, "warn">;
   readonly metrics: Pick<Metrics, "upstreamLied">;
   readonly turns: Pick<Turns, "do">;
-  /** Counts the bytes of results that wait to be looked through. */
+  /** Counts the bytes of results that wait for `IsFalse`. */
   readonly memory?: Pick<MemoryBudget, "hold" | "release"> | undefined;
   /** Is called with the name of an upstream whose result was impossible. */
   readonly onLie?: ((upstream: string) => void) | undefined;
 };
 
-/** Results of fewer bytes are looked through at once: it takes a fifth of a millisecond at most. */
+/** Results of up to this many bytes are judged at once, in a fifth of a millisecond at most. */
 const JUDGED_AT_ONCE = 32_768;
 
-/** How many bytes of an impossible result operators are shown. */
+/** The number of bytes of an impossible result that operators see. */
 const SAID_BYTES = 240;
 const NOT_SO = "this contradicts what was asked, or what is proven of these blocks";
 
 const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
 
 export type Judging = {
-  /** Whether a result cannot be true: then its node is reported as a liar, and the next one is asked. */
+  /** Finds a result that cannot be true: then the upstream is reported as a liar, and the call goes to the next one. */
   readonly isFalse?: IsFalse | undefined;
-  /** Is called for each impossible result. */
+  /** Is called for each result that cannot be true. */
   readonly onFalse?: (() => void) | undefined;
-  /** The asker for whom the request was sent. */
+  /** The asker of the request, for whom the bytes count. */
   readonly asker?: { readonly memory?: MemoryHolder | undefined } | undefined;
 };
 
@@ -229,7 +229,7 @@ export class Belief {
     this.#parts = parts;
   }
 
-  /** The reply, or a failure in its place. It is a promise where that takes long. */
+  /** Returns the reply, or a failure in place of a result that cannot be true; a promise where judging takes long. */
   judged(
     reply: Reply,
     method: string,
@@ -274,10 +274,10 @@ export class Belief {
   }
 }
 
-/** Why an attempt is aborted when another upstream replied first. */
+/** The reason with which an attempt is aborted when another upstream replied first. */
 export const OUTRUN = new Error("another node answered first");
 
-/** How long a call of this cost has to wait, in milliseconds: 0 when it may go. */
+/** How long a call of this cost has to wait for the budget, in milliseconds; 0: the call may go. */
 export function budgetWaitMs(
   budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBeExceeded">,
   cost: number,
@@ -285,14 +285,14 @@ export function budgetWaitMs(
   now?: number,
 ): number {
   const mustGo = purpose === "check";
-  // Calls that follow the chain go before those of callers, as far as the node itself did not forbid it.
+  // Calls that follow the chain go before those of callers, where the budget's limit is only learned.
   const mayPress =
     (isInsistent && budget.mayBeTried(cost)) ||
     (purpose === "follow" && budget.mayBeExceeded(cost));
   return mustGo || mayPress ? 0 : budget.waitMs(cost, now);
 }
 
-/** What a call's end tells about the node's health. @param call.isNoFault It is a probe, which the node may not be made for. */
+/** The ending of a call for the node's health. @param call.isNoFault A probe: its failure is no fault of the node. */
 export function endingOf(
   reply: Reply,
   { signal, isNoFault }: { readonly signal: Signal; readonly isNoFault: boolean },
@@ -303,11 +303,11 @@ export function endingOf(
   return reply.kind === "failed" && reply.isReported ? "failed inside" : reply.kind;
 }
 
-/** Whether the node may be another one by now, or gone. */
+/** Whether a reply suggests that the node is gone, or has been replaced by another one. */
 export const isSuspicious = (reply: Reply): boolean =>
   reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
 
-/** Learns what the node has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
+/** Learns the node's methods and its budget from a reply. @param call.way As in `AskOptions`. */
 export function learnFrom(
   reply: Reply,
   call: { readonly way: string; readonly sentAtMs: number },

@@ -9,7 +9,7 @@ const askerOf = (holder: string, remainingMs = 30_000, client = "c"): HurriedAsk
   ...{ holder, client, weight: 1, remainingMs },
 });
 
-/** What began, in order; `end` gives the oldest turn of a key back after so long. At most `together` share one. */
+/** `begun` has the keys of the turns in order; `end` ends a key's oldest turn; at most `together` calls share one. */
 function turnsOf(slots: number, together = 1) {
   const clock = new FakeClock();
   const turns = new NodeTurns(
@@ -141,7 +141,7 @@ describe("a turn that several calls share", () => {
     await begin(askerOf("a"), never, "execution");
     await begin(askerOf("a"));
     expect(new Set(held).size).toBe(4);
-    for (const turn of held) turn.room = 0; // as the connection does
+    for (const turn of held) turn.room = 0; // as the connection does when it sends the request
     await begin(askerOf("a"), never, "state");
     expect(new Set(held).size).toBe(5);
   });
@@ -237,7 +237,7 @@ describe("the turns of those that wait", () => {
         (steps) => {
           const queue = new FairQueue<Item>();
           const waiting = new Set<Item>();
-          /** How often others had their turn since a key began to wait. */
+          /** The turns of other keys since a key began to wait, by key. */
           const passed = new Map<string, number>();
           for (const step of steps) {
             if (step.act === "add") {
@@ -259,7 +259,7 @@ describe("the turns of those that wait", () => {
               ).values()) {
                 if (asker.holder === next.asker.holder) continue;
                 const times = (passed.get(asker.holder) ?? 0) + 1;
-                expect(times).toBeLessThanOrEqual(2); // one turn of each other key
+                expect(times).toBeLessThanOrEqual(2); // one turn of each of the two other keys
                 passed.set(asker.holder, times);
               }
             }

@@ -1,5 +1,5 @@
-// How much may be sent to one node at the same time, and which call is next when more is to be sent. While nothing
-// waits, nothing is delayed.
+// Bounds the requests that one node gets at the same time, and chooses the next call while calls wait. While no call
+// waits, none is delayed.
 
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -7,11 +7,11 @@ import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { WorkKind } from "../namespaces/known-method.ts";
 import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 
-/** An asker that waits until a deadline. */
+/** An asker with a deadline. */
 export type HurriedAsker = Asker & {
-  /** How long the asker still waits for the answer, in milliseconds. */
+  /** The time until the deadline, in milliseconds. */
   readonly remainingMs: number;
-  /** Counts the bytes of answers while they come. */
+  /** The key for which the bytes of arriving answers count. */
   readonly memory?: MemoryHolder | undefined;
 };
 
@@ -20,20 +20,20 @@ export type NodeTurnsParts = {
   readonly sizes: Pick<BatchSizes, "mostOf" | "take">;
 };
 
-/** A slot at the node: for one call, or for several calls of one key that go as one request. */
+/** A slot at the node for one request: one call, or several calls of one key. */
 export type Turn = {
   readonly kind: "turn";
   /** The name of the key; undefined for the gateway's own calls, which hold no slot. */
   readonly holder: string | undefined;
-  /** The kind of work of all its calls; undefined: it has one call. */
+  /** The kind of work of all calls in the turn; undefined: the turn has one call. */
   readonly group: WorkKind | undefined;
-  /** How many calls it has. */
+  /** The number of calls in the turn. */
   calls: number;
-  /** How many more calls may join; 0 once the request is sent. */
+  /** The number of calls that may still join; 0 once the request is sent. */
   room: number;
 };
 
-/** Why there is no turn: too many wait, it would come too late, or nobody waits any more. */
+/** The reason why a call gets no turn: too many calls wait, its turn would come too late, or its caller left. */
 export type NoTurn = { readonly kind: "full" | "late" | "left"; readonly waitMs: number };
 
 type Waiting = {
@@ -42,11 +42,11 @@ type Waiting = {
   readonly begin: (turn: Turn) => void;
 };
 
-/** The most calls that wait for one node. */
+/** The most calls that may wait for one node: of one caller, of one key, and of all keys. */
 const MOST = { ofClient: 2_000, ofKey: 4_000, inAll: 16_000 };
-/** The share of slots that is kept for keys with no call at the node: slow calls of one key must not hold all slots. */
+/** The share of slots for keys without a call at the node: slow calls of one key must not hold all slots. */
 const KEPT_SHARE = 1 / 8;
-/** The weight of the newest time in the mean. */
+/** The weight of the newest time in the moving mean. */
 const SMOOTHING = 0.1;
 
 export class NodeTurns {
@@ -56,27 +56,27 @@ export class NodeTurns {
   /** Turns that other calls may join, by group and key. */
   readonly #open = new Map<string, Turn>();
   readonly #queue = new FairQueue<Waiting>();
-  /** How long a slot was held lately; 0 before any was. */
+  /** The moving mean of the times for which calls held a slot; 0 before the first. */
   #meanMs = 0;
   readonly #slots: number;
   readonly #kept: number;
   readonly #parts: NodeTurnsParts;
 
-  /** @param options.slots How many requests the node is sent at the same time. */
+  /** @param options.slots The most requests that the node gets at the same time. */
   constructor({ slots }: { readonly slots: number }, parts: NodeTurnsParts) {
     this.#slots = slots;
     this.#kept = Math.floor(slots * KEPT_SHARE);
     this.#parts = parts;
   }
 
-  /** How many wait. */
+  /** The number of calls that wait for a turn. */
   get waiting(): number {
     return this.#queue.size;
   }
 
   /**
-   * Takes a turn, or joins one that is not sent yet. It is given back with `end`.
-   * @param group See `BatchSizes`; undefined: the call goes by itself.
+   * Takes a turn, or joins one that is not sent yet. The caller ends the turn with `end`.
+   * @param group As `BatchSizes.groupOf` gives it; undefined: the call goes by itself.
    * @returns A promise only where the call has to wait.
    */
   begin(
@@ -97,8 +97,8 @@ export class NodeTurns {
   }
 
   /**
-   * @param sent Left out: nothing was sent. `sentAtMs` is by the clock's `now`; `isCutOff`: nobody waited for the
-   * answer.
+   * Ends a turn of one call. The last call of a turn gives the slot to the next call that waits.
+   * @param sent Left out: nothing was sent. `sentAtMs` is by the clock's `now`; `isCutOff`: the call was aborted.
    */
   end(turn: Turn, sent?: { readonly sentAtMs: number; readonly isCutOff: boolean }): void {
     turn.calls -= 1;
@@ -116,7 +116,7 @@ export class NodeTurns {
     if (this.#queue.size > 0) this.#beginNext();
   }
 
-  /** An answer that was cut off would have taken longer, so it counts only when it took more than the mean. */
+  /** An aborted call would have taken longer, so its time counts only when it is longer than the mean. */
   #learn(ms: number, isCutOff: boolean): void {
     if (isCutOff && ms < this.#meanMs) return;
     this.#meanMs = this.#meanMs === 0 ? ms : this.#meanMs + (ms - this.#meanMs) * SMOOTHING;
@@ -172,7 +172,7 @@ export class NodeTurns {
     return free > this.#kept || (free > 0 && !this.#runningByKey.has(holder));
   }
 
-  /** Whether nobody waits, or nobody whose turn comes before. */
+  /** Whether the call may go before those that wait: there are none, or its key has no call that waits or is sent. */
   #isNext(asker: Asker): boolean {
     if (this.#queue.size === 0) return true;
     return !this.#runningByKey.has(asker.holder) && this.#queue.sizesOf(asker).ofKey === 0;
@@ -199,7 +199,7 @@ export class NodeTurns {
   }
 }
 
-/** The name of an open turn: no group has a space in its name. */
+/** The name of an open turn; it is unique, since no group has a space in its name. */
 const nameOf = (holder: string | undefined, group: WorkKind): string =>
   holder === undefined ? group : `${group} ${holder}`;
 
@@ -209,17 +209,17 @@ function joined(turn: Turn): Turn {
   return turn;
 }
 
-/** The key and the caller for whom something waits. */
+/** The key and the caller for whom a call waits. */
 type Asker = {
   /** The name of the key. */
   readonly holder: string;
-  /** One of the key's callers, for example by its address. */
+  /** The name of one of the key's callers, such as its address. */
   readonly client: string;
-  /** A key of weight 2 has two turns where others have one. */
+  /** A key of weight 2 gets two turns where a key of weight 1 gets one. */
   readonly weight: number;
 };
 
-/** By caller, in the order of their turns. Each caller's items are in the order in which they came. */
+/** The waiting items of one key: callers in the order of their turns, each caller's items in the order of arrival. */
 type KeyQueue<Item> = {
   readonly byClient: Map<string, Set<Item>>;
   size: number;
@@ -227,11 +227,11 @@ type KeyQueue<Item> = {
 };
 
 /**
- * Waiting items in fair order: keys take turns, each as often as its weight, and within a key its callers do. Pure: it
- * knows neither time nor upstreams.
+ * Waiting items in fair order: keys take turns, each as often as its weight, and within a key its callers take turns.
+ * Knows neither time nor upstreams.
  */
 export class FairQueue<Item extends { readonly asker: Asker }> {
-  /** By key, in the order of their turns. A key without waiting items is not in it. */
+  /** The keys with waiting items, in the order of their turns. */
   readonly #byKey = new Map<string, KeyQueue<Item>>();
   #size = 0;
 
@@ -239,13 +239,13 @@ export class FairQueue<Item extends { readonly asker: Asker }> {
     return this.#size;
   }
 
-  /** How many items wait: of the key, and of the caller. */
+  /** The numbers of waiting items of the key and of the caller. */
   sizesOf({ holder, client }: Asker): { readonly ofKey: number; readonly ofClient: number } {
     const queue = this.#byKey.get(holder);
     return { ofKey: queue?.size ?? 0, ofClient: queue?.byClient.get(client)?.size ?? 0 };
   }
 
-  /** How many others come before one more item of this asker, at most. */
+  /** The most items that would come before one more item of this asker. */
   ahead({ holder, client, weight }: Asker): number {
     const own = this.#byKey.get(holder);
     const ofClient = own?.byClient.get(client)?.size ?? 0;
@@ -272,7 +272,7 @@ export class FairQueue<Item extends { readonly asker: Asker }> {
     this.#size += 1;
   }
 
-  /** To be called when nobody waits for an item any more. */
+  /** Removes an item whose caller left. */
   remove(item: Item): void {
     const { holder, client } = item.asker;
     const queue = this.#byKey.get(holder);
@@ -282,14 +282,14 @@ export class FairQueue<Item extends { readonly asker: Asker }> {
     this.#taken(holder, queue);
   }
 
-  /** @param may Which keys may have a turn now. The first of them in turn gets it. */
+  /** Takes the next item of the first key in turn that `may` allows. @param may Whether a key may have a turn now. */
   take(may: (holder: string) => boolean): Item | undefined {
     for (const [holder, queue] of this.#byKey) {
       if (!may(holder)) continue;
       const item = nextOf(queue);
       queue.turnsLeft -= 1;
       if (queue.turnsLeft <= 0) {
-        this.#byKey.delete(holder); // it is the last in turn again
+        this.#byKey.delete(holder); // moves the key to the end
         this.#byKey.set(holder, queue);
         queue.turnsLeft = item.asker.weight;
       }
@@ -299,7 +299,7 @@ export class FairQueue<Item extends { readonly asker: Asker }> {
     return undefined;
   }
 
-  /** Takes the next item of one key out of turn, if it is a wanted one. */
+  /** Takes the next item of one key out of turn, if `isWanted`. */
   takeOf(holder: string, isWanted: (item: Item) => boolean): Item | undefined {
     const queue = this.#byKey.get(holder);
     if (!queue || !isWanted(firstOf(queue))) return undefined;
@@ -315,14 +315,14 @@ export class FairQueue<Item extends { readonly asker: Asker }> {
   }
 }
 
-/** A key or caller without waiting items is not in the queue. */
+/** The next item; there is one, since a key or caller without waiting items is not in the queue. */
 function firstOf<Item>({ byClient }: KeyQueue<Item>): Item {
   const [items] = byClient.values() as unknown as [Set<Item>];
   const [item] = items as unknown as [Item];
   return item;
 }
 
-/** Takes the next item. Its caller is the last in turn again. */
+/** Takes the next item, and moves its caller to the end. */
 function nextOf<Item>({ byClient }: KeyQueue<Item>): Item {
   const [[client, items]] = byClient as unknown as [[string, Set<Item>]];
   const [item] = items as unknown as [Item];

@@ -1,4 +1,4 @@
-// A result as most nodes write it is read in one pass: it is the same that the search for members finds.
+// `plainResultIn` reads a result in one pass, and finds the same members as the general search.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
@@ -28,7 +28,7 @@ it("is what the search for members finds", () => {
     plain += 1;
     expect([...found.members, undefined]).toEqual(findMembers(body, ENVELOPE));
     const digits = textOf(body, found.members[0]);
-    // Beyond 2^53 no request has an id.
+    // No request has an id above 2^53.
     if (digits.length < 16) expect(found.id).toBe(Number(digits));
   });
   fc.assert(property, { numRuns: 5_000 });

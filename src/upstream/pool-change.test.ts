@@ -5,7 +5,7 @@ import type { Pool } from "./pool.ts";
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A pool of a and b that becomes one of other nodes. */
+/** A pool of the nodes a and b; `become` prepares a change to other nodes. */
 async function changing() {
   const answer = Promise.withResolvers<Exchange>();
   const scripts: Parameters<typeof startedPoolOf>[0] = {
@@ -101,7 +101,7 @@ describe("a pool that gets other nodes", () => {
   });
 });
 
-/** Spares these nodes, and no others. */
+/** Drains these nodes, and no others. */
 const drain = (pool: Pool, ...names: readonly string[]): void =>
   pool.drain(new Map(names.map((name) => [name, { who: "admin", from: "", at: "" }])));
 const drainedOf = (pool: Pool): readonly boolean[] =>
@@ -131,7 +131,7 @@ describe("a node that is drained", () => {
     });
     drain(pool, "a");
     const why = "503 -32603 no upstream that has the method m is available now";
-    expect([await outcome(), await outcome()]).toEqual([why, why]); // b is asked first, then known
+    expect([await outcome(), await outcome()]).toEqual([why, why]); // the first call asks b and learns that b lacks m
     drain(pool, "a", "b");
     expect(await outcome()).toBe('"a"');
     drain(pool, "b");

@@ -110,7 +110,7 @@ describe("a call", () => {
       b: (method) => (method === "eth_chainId" ? CHAIN_1 : `"result":"${heads.b}"`),
     });
     expect(await outcome("eth_blockNumber")).toBe('"0x9"');
-    heads.a = "0x8"; // within what is tolerated of a node, but a caller would see the chain go back
+    heads.a = "0x8"; // within the tolerated lag, but the caller would see the head fall
     expect(await outcome("eth_blockNumber")).toBe('"0x9"');
     heads.b = "0x8";
     expect(await outcome("eth_blockNumber")).toBe('"0x8"');
@@ -184,7 +184,7 @@ describe("a call while no node is usable", () => {
     isUp = true;
     await clock.advance(250);
     expect(await call).toBe('"0x1"');
-    expect(clock.waiting).toBe(1); // for the next time at which what is learned of the node is written
+    expect(clock.waiting).toBe(1); // the timer that writes the learned capabilities
   });
 
   it.each(["its time is up", "the pool is closed"])("ends when %s", async (when) => {
@@ -250,7 +250,7 @@ describe("one of several ways to call a method", () => {
     expect(await outcome("m", undefined, { variant })).toBe('"red"');
     expect(await outcome("m", undefined, { variant })).toBe('"red"');
     expect(asked).toEqual(["a m", "b m", "c m", "c m"]);
-    expect(await outcome("m")).toBe("{}"); // the method itself is there
+    expect(await outcome("m")).toBe("{}"); // the node has the method itself
   });
 
   it("does not take the other ways with it when a node says that it lacks the method", async () => {
@@ -275,7 +275,7 @@ describe("single nodes", () => {
     const call = outcome();
     for (const ms of [0, 999]) await clock.advance(ms);
     expect(asked).toEqual(["a m", "b m", "c m"]);
-    await clock.advance(1); // the pause of nodes that name none
+    await clock.advance(1); // with it the pause of nodes that name none is over
     expect(await call).toBe("503 -32603 all upstreams of this network are at their rate limit");
     expect(asked).toEqual(["a m", "b m", "c m", "a m", "b m", "c m"]);
   });

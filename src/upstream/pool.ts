@@ -1,5 +1,4 @@
-// The upstreams of one network, and the calls to them. Other upstreams may take their places while calls are in
-// flight.
+// The upstreams of one network, and the calls to them. A reload may replace upstreams while calls are in flight.
 
 import { isDeepStrictEqual } from "node:util";
 import { errors, isMethodMissing, RpcError } from "../jsonrpc/rpc-error.ts";
@@ -27,7 +26,7 @@ type Shared = "network" | "family" | "chainId" | "responseBytes";
 
 export type PoolOptions = NetworkCallsOptions &
   Pick<UpstreamOptions, Shared> & {
-    /** What several vendors must agree on, by method or pattern; the first that fits. */
+    /** The rules for methods on whose answers several vendors must agree, by method or pattern; the first that fits. */
     readonly agreement: Readonly<Record<string, AgreementRule>>;
     readonly upstreams: readonly Omit<UpstreamOptions, Shared>[];
   };
@@ -40,19 +39,19 @@ export type PoolParts = Omit<UpstreamParts, "heads" | "hasOthers"> & {
 };
 
 export class Pool {
-  /** When the network's head reached which number. */
+  /** The times at which the network's head reached each number. */
   readonly #heads: HeadTimes;
   #upstreams: readonly Upstream[];
-  /** By their names: an operator spares them. They are asked only while no other can be. */
+  /** The upstreams that an operator drained, by name: the pool asks them only while no other is usable. */
   #drained: ReadonlyMap<string, DrainMark> = new Map();
   #agreementOn: (method: string) => AgreementRule | undefined;
-  /** The head that a caller was told last: it falls only when no upstream knows better. */
+  /** The head in the last answer to a caller; a lower one is cross-checked before a caller gets it. */
   #lastHead = 0;
   readonly #network: NetworkCalls;
   readonly #driverParts: CallDriverParts;
-  /** The calls that were begun with the nodes of now. */
+  /** The calls in flight that began with the present upstreams. */
   #callers = new Occupancy();
-  /** Nodes that are gone from the configuration and have calls in flight. */
+  /** Resolves when all upstreams that left the configuration are closed. */
   #leaving: Promise<unknown> = Promise.resolve();
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
@@ -72,7 +71,7 @@ export class Pool {
     parts.metrics.watchUpstreams(network, () => this.snapshots());
   }
 
-  /** How each node does, in the order of the configuration. */
+  /** The state of each upstream, in the order of the configuration. */
   snapshots(): readonly UpstreamSnapshot[] {
     return this.#upstreams.map((upstream) => ({
       ...snapshotOf(upstream, this.#heads),
@@ -81,15 +80,15 @@ export class Pool {
   }
 
   /**
-   * From now on the nodes of these names are asked only while no other can be; their running calls end. A reload changes
-   * nothing of it.
+   * Drains the upstreams of these names, and no others: the pool asks them only while no other is usable. Their running
+   * calls go on. A reload keeps the drains.
    */
   drain(nodes: ReadonlyMap<string, DrainMark>): void {
     this.#drained = nodes;
     this.#onChange();
   }
 
-  /** Resolves when what was known of the nodes is read; they are checked in the background. */
+  /** Resolves when the kept knowledge of the upstreams is read; their identity checks go on in the background. */
   async start(): Promise<void> {
     await Promise.all(this.#upstreams.map((upstream) => upstream.start()));
   }
@@ -102,13 +101,13 @@ export class Pool {
   }
 
   /**
-   * Makes the nodes ready that other options name; nobody notices before the change is committed. A
-   * node that stays as it is configured stays as it is. Not for another network, family or chain.
+   * Starts the upstreams of new options; no call uses them before `commit`. An upstream with unchanged options stays.
+   * The options must be for the same network, family and chain.
    */
   async prepare(options: PoolOptions): Promise<PoolChange> {
     const next = options.upstreams.map((each) => {
       const wanted = optionsOf(each, options);
-      // It stays with all that is known of it.
+      // An upstream that stays keeps all that is known of it.
       const same = this.#upstreams.find((node) => isDeepStrictEqual(node.options, wanted));
       return same ?? this.#make(wanted);
     });
@@ -151,27 +150,27 @@ export class Pool {
     return new Upstream(options, parts, () => this.#onChange());
   }
 
-  /** How many must say the same to a method; undefined where one node's word counts. */
+  /** The rule for a method on whose answer several vendors must agree; undefined where one answer is enough. */
   agreementOn(method: string): AgreementRule | undefined {
     return this.#agreementOn(method);
   }
 
-  /** Whether none of the nodes that may be asked has the method, as far as that is known. */
+  /** Whether none of the usable upstreams has the method, as far as that is known. */
   isMissing(method: string): boolean {
     return this.usable().every((node) => node.isMissing(method));
   }
 
-  /** The mean time between the newest blocks, as nodes told of them, in milliseconds. */
+  /** The mean time between the newest heads of the nodes, in milliseconds; undefined while it is not known. */
   get blockMs(): number | undefined {
     return this.#heads.blockMs;
   }
 
-  /** All nodes, in the order of the configuration. */
+  /** All upstreams, in the order of the configuration. */
   get nodes(): readonly Upstream[] {
     return this.#upstreams;
   }
 
-  /** The nodes that may be asked now, in the order of the configuration. */
+  /** The upstreams that may be asked now, in the order of the configuration. */
   usable(): readonly Upstream[] {
     const all = this.#upstreams;
     const usable = all.every(isUsable) ? all : all.filter(isUsable);
@@ -180,29 +179,29 @@ export class Pool {
     return left.length > 0 ? left : usable;
   }
 
-  /** The same, best first for blocks. */
+  /** As `usable`, best first for blocks. */
   bestForBlocks(): readonly Upstream[] {
     return this.#network.bestForBlocks();
   }
 
-  /** Each node was found usable, or of another chain, or did not answer since a while. */
+  /** Whether each upstream is known to be usable, to be of another chain, or to be silent for a while. */
   isSettled(): boolean {
     return this.#upstreams.every(({ isSettled }) => isSettled);
   }
 
-  /** Calls `listener` whenever a node becomes usable or is no longer; returns how to stop. */
+  /** Calls `listener` whenever the usable upstreams may have changed. @returns A function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * The bytes of `result` as a node sent them.
+   * Resolves to the bytes of `result` as a node sent them.
    *
    * @param paramsJson A JSON array.
-   * @throws RpcError: the node's own refusal; -32601 when no node has the method; 502 when all
-   * failed or they disagree, 503 when none is usable, all are at their limit, or only drained ones have the method, 504 when they or the
-   * signal ran out of time.
+   * @throws RpcError: the node's refusal; -32601 when no node has the method; 502 when all nodes failed or disagree;
+   * 503 when none is usable, all are at a limit, or only drained ones have the method; 504 when all nodes or the signal
+   * ran out of time.
    */
   call(
     method: string,
@@ -215,7 +214,7 @@ export class Pool {
     );
   }
 
-  /** As `call`, without a promise. */
+  /** As `call`, with callbacks in place of a promise. */
   begin(
     method: string,
     paramsJson: string,
@@ -239,7 +238,7 @@ export class Pool {
     whyNobody: (error, method) => this.#whyNobody(error, method),
   };
 
-  /** A method that only drained nodes have is away, and does exist. */
+  /** Replaces "method not found" where only drained upstreams have the method: the method exists, but not now. */
   #whyNobody(error: unknown, method: string): unknown {
     if (this.#drained.size === 0 || !(error instanceof RpcError) || !isMethodMissing(error))
       return error;
@@ -258,12 +257,12 @@ export class Pool {
       view.hedges.earn();
       return new CallDriver(state, this.#driverParts);
     }
-    // Several are asked at once, all in one way, and of the call's block nothing is learned.
+    // A call that goes to several upstreams at once has no variant and no block.
     const options = { arrivalOf, isFalse, onFalse, asker, ledger, onReply };
     return new CallDriver({ ...state, question: { ...question, options } }, this.#driverParts);
   }
 
-  /** A head that is behind what callers were told, or what upstreams tell, is one upstream's alone. */
+  /** Cross-checks a head that is below the last one of a caller, or too far below the highest of the upstreams. */
   #headCrossCheck(traits: MethodTraits, paramsJson: string): UpstreamQuestion["isUncertain"] {
     if (!traits.tellsHead?.(paramsJson)) return undefined;
     return (reply) => {
@@ -279,22 +278,22 @@ export class Pool {
   }
 }
 
-/** The pool, as the end of a call needs it. */
+/** The functions of the pool that the end of a call needs. */
 type PoolOfCall = {
   readonly noteHead: (question: UpstreamQuestion, reply: FinalReply) => void;
-  /** @returns What the caller is told. */
+  /** @returns The error for the caller. */
   readonly whyNobody: (error: unknown, method: string) => unknown;
 };
 
 type PoolCallParts = {
   readonly question: UpstreamQuestion;
   readonly ends: CallEnds;
-  /** The callers of the nodes that the pool had when the call began. */
+  /** Counts the calls that began with the same upstreams of the pool. */
   readonly callers: Pick<Occupancy, "leave">;
   readonly pool: PoolOfCall;
 };
 
-/** A call until its end: one object for each, and no closures, since thousands wait at once. */
+/** A call until its end: one object without closures, since thousands wait at once. */
 class PoolCall implements DriverEnds {
   readonly #parts: PoolCallParts;
 
@@ -335,12 +334,12 @@ const reachesOf = ({
   );
 };
 
-/** Of the methods that a node lacks. */
+/** The most names of lacked methods in a snapshot. */
 const SHOWN_NAMES = 12;
 
 const isUsable = ({ state }: Upstream): boolean => state === "usable";
 
-/** What is known of an upstream at this moment, for metrics. */
+/** The present state of an upstream, for metrics. */
 const snapshotOf = (
   { name, health, turns, budget, capabilities, head, isElsewhere }: Upstream,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
@@ -359,7 +358,7 @@ const snapshotOf = (
   reaches: reachesOf(capabilities.history.known()),
 });
 
-/** @param rules By method or pattern. @returns The first that fits a method. */
+/** @param rules By method or pattern. @returns A function that finds the first rule that fits a method. */
 function rulesByMethod(
   rules: Readonly<Record<string, AgreementRule>>,
 ): (method: string) => AgreementRule | undefined {
@@ -370,19 +369,19 @@ function rulesByMethod(
   return (method) => known.find(({ fits }) => fits(method))?.rule;
 }
 
-/** Another configuration: its nodes are made ready beside those that are asked, and take their places in one step. */
+/** A prepared change to the upstreams of another configuration; it takes effect in one step. */
 export type PoolChange = {
-  /** @param withinMs How long the calls in flight at nodes that leave are waited for. */
+  /** @param withinMs The longest wait for calls in flight at upstreams that leave, in milliseconds. */
   commit(withinMs: number): void;
-  /** Everything stays as it was. */
+  /** Closes the new upstreams; the present ones stay. */
   cancel(): Promise<void>;
 };
 
-/** How long new nodes are waited for, in milliseconds: while others can be asked, and while none can. */
+/** The longest wait for new upstreams, in milliseconds: while another one of the new options is usable, or none is. */
 const TIMEOUT_MS = { besideOthers: 2_000, alone: 5_000 };
 const LOOK_AGAIN_MS = 20;
 
-/** Resolves when it is known of each new node whether it can be used, or the timeout ends. */
+/** Resolves when each new upstream is known to be usable or not, or after the timeout. */
 async function untilReady(
   { next, added }: { next: readonly Upstream[]; added: readonly Upstream[] },
   { clock }: { clock: Clock },
@@ -396,7 +395,7 @@ async function untilReady(
   }
 }
 
-/** Closes nodes when the calls are over that may still ask them, when the time is, or with the signal. */
+/** Closes upstreams once no call may ask them any more, after `withinMs`, or when the signal aborts. */
 async function letGo(
   nodes: readonly Upstream[],
   { withinMs, signal }: { readonly withinMs: number; readonly signal: Signal },
@@ -405,7 +404,7 @@ async function letGo(
   if (nodes.length === 0) return;
   const giveUpAt = clock.now() + withinMs;
   await within(withinMs, callers.empty(), { clock, signal });
-  // Blocks are fetched of nodes without the pool.
+  // Block fetches ask upstreams without the pool.
   const isBusy = (): boolean => nodes.some(({ health }) => health.inFlight > 0);
   while (isBusy() && clock.now() < giveUpAt && !signal.aborted) await clock.sleep(LOOK_AGAIN_MS);
   await Promise.all(nodes.map((node) => node.close()));

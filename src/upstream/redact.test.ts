@@ -35,7 +35,7 @@ describe("what must not be told of a node", () => {
     expect(secrets).toContain("t0k3n-t0k3n");
     expect(secrets).toContain("Bearer t0k3n-t0k3n");
     const lengths = secrets.map(({ length }) => length);
-    expect(lengths).toEqual(lengths.toSorted((one, other) => other - one)); // the longest first
+    expect(lengths).toEqual(lengths.toSorted((one, other) => other - one));
   });
 });
 
@@ -107,7 +107,7 @@ describe("a result", () => {
   });
 
   it.each([
-    ["eth_getBlockByNumber", '{ "extraData":"s3cr3t" }'], // the chain's own: proven, and as it came
+    ["eth_getBlockByNumber", '{ "extraData":"s3cr3t" }'], // data of the chain stays as it came
     ["eth_getCode", '"0xs3cr3t"'],
     ["web3_clientVersion", ' "Geth" '],
     ["net_version", '"1"'],

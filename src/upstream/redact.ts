@@ -1,11 +1,11 @@
-// Keeps what the operator knows of a node out of what callers see.
+// Removes the secrets of an upstream's address and headers from the replies that callers see.
 import { decoded } from "../config/units.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import { hasOwnWords, type Reply } from "./reply.ts";
 
 const LEAST_SECRET_LENGTH = 6;
 
-/** The parts of a node's address and headers that must not be told, in all forms in which they are sent. */
+/** The parts of an upstream's URL and headers that no caller may see, in all forms that are sent; longest first. */
 export function secretsOf({
   url,
   headers,
@@ -26,19 +26,19 @@ export function secretsOf({
   ];
   return [...new Set(parts.flatMap((part) => [part, decoded(part), encoded(part)]))]
     .filter((part) => part.length >= LEAST_SECRET_LENGTH)
-    .sort((a, b) => b.length - a.length); // the longest first: one may hold another
+    .sort((a, b) => b.length - a.length); // a longer secret may contain a shorter one
 }
 
 const isNoWord = (part: string): boolean => !ORDINARY_WORD.test(part);
 
-/** As `Authorization: Basic` has it. */
+/** Credentials in base64 as in `Authorization: Basic`, also without padding and in base64url. */
 function basicForms(credentials: string): string[] {
   if (credentials === ":") return [];
   const base64 = Buffer.from(credentials).toString("base64");
   return [base64, base64.replace(/=+$/, ""), Buffer.from(credentials).toString("base64url")];
 }
 
-/** User, password, and both, where a header's word is the base64 of these. */
+/** The user, the password, and both together, where a word of a header is their base64. */
 function credentialsIn(word: string): string[] {
   const text = Buffer.from(word, "base64").toString();
   const [user, ...password] = text.split(":");
@@ -46,13 +46,13 @@ function credentialsIn(word: string): string[] {
   return isBase64 && password.length > 0 ? [text, user ?? "", password.join(":")] : [];
 }
 
-/** A service named `execution` must not turn "execution reverted" into "*** reverted". */
+/** No secret: a service named `execution` must not turn "execution reverted" into "*** reverted". */
 const ORDINARY_WORD = /^[a-z]{1,12}$/i;
 
 const redact = (text: string, secrets: readonly string[]): string =>
   secrets.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
 
-/** Only what may be the node's own words is looked through: see `hasOwnWords`. */
+/** The reply with `***` for each secret, where the reply may contain the node's own words (`hasOwnWords`). */
 export function withoutSecrets(
   reply: Reply,
   method: Pick<MethodTraits, "isOfChain">,
@@ -76,13 +76,13 @@ function refusalWithout(
   return { ...reply, message, json: JSON.stringify({ code: reply.code, message }) };
 }
 
-/** These name what a JSON-RPC error has, whatever a secret is. */
+/** The members of a JSON-RPC error keep their names, even where a secret is the same. */
 const ERROR_MEMBERS = new Set(["code", "message", "data"]);
 
 /**
- * Looks into texts and the names of members, and leaves numbers as they are.
+ * Removes secrets from texts and member names; numbers stay as they are.
  *
- * @returns "unreadable" when it nests too deeply to be walked through.
+ * @returns The new JSON, "unchanged", or "unreadable" where it is malformed or nests too deeply.
  */
 function jsonWithout(json: string, secrets: readonly string[]): string {
   let isClean = true;

@@ -39,7 +39,7 @@ describe("what nodes and providers say", () => {
     for (const row of DIALECTS) {
       expect(samplesOf(row).length, row.of.join()).toBeGreaterThan(0);
       expect(row.code ?? row.status ?? row.words, row.of.join()).toBeDefined();
-      expect(row.words?.flags ?? "i").toBe("i"); // with "g" a pattern remembers where it was
+      expect(row.words?.flags ?? "i").toBe("i"); // with "g" a pattern keeps its last position
     }
   });
 

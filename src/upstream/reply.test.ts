@@ -7,7 +7,7 @@ const answer = (body: string | Buffer, status = 200): Reply =>
   readReply({ kind: "answered", status, body: Buffer.from(body) }, ID);
 const withId = (rest: string): string => `{"jsonrpc":"2.0","id":${ID},${rest}}`;
 
-/** What it means, in one text: the kind, and the result, the reason or the code. */
+/** The reply as one text: the kind, and the result, the reason or the code. */
 function meaning(reply: Reply): string {
   switch (reply.kind) {
     case "result":
@@ -86,7 +86,7 @@ describe("an error", () => {
     withId(`"error":${JSON.stringify({ code, message })}`);
 
   it.each([
-    // As Ankr, Infura, Unifra, QuickNode and Alchemy write them.
+    // These are errors of Ankr, Infura, Unifra, QuickNode and Alchemy.
     [
       '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Unauthorized: You must authenticate your request with an API key. Create an account on https://www.ankr.com/rpc/ and generate your personal API key for free."},"id":null}',
       "failed: the node refuses our account",

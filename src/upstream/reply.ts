@@ -1,6 +1,5 @@
-// A JSON-RPC request to an upstream, and what its reply means. Pure, but for `askerOf`, which asks one node by itself; the
-// results themselves are never parsed.
-// What errors mean is told by the tables in `error-dialects/`.
+// Writes JSON-RPC requests to an upstream, and classifies its replies; the tables in `error-dialects/` say what errors
+// mean. Pure, except for `askerOf`; never parses a result.
 import { numberIn } from "../evm/values.ts";
 import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../jsonrpc/ascii.ts";
 import { findMembers, hasAt, type Span, skipSpace, skipValue, textOf } from "../jsonrpc/members.ts";
@@ -17,56 +16,51 @@ import { LACKING_METHODS, UNPAID_METHODS } from "./error-dialects/lacking-method
 
 export type Reply =
   | { readonly kind: "result"; readonly json: Buffer }
-  /** The node understood and said no; `json` is its error object as it came. */
+  /** The node understood the call and refused it; `json` is its error object as it came. */
   | {
       readonly kind: "refused";
       readonly code: number;
       readonly message: string;
       readonly json: string;
-      /** What this node does not have, and another one may. */
+      /** The data that this node does not have, and another one may have. */
       readonly lacks?: Lack | undefined;
     }
   /** This node does not have the method. */
   | {
       readonly kind: "missing";
-      /**
-       * Or it has the method and cannot read these parameters: what one caller sends must not decide for all callers.
-       */
+      /** The node may have the method, but cannot read these parameters: one call must not decide for all callers. */
       readonly isUnsure?: true;
     }
-  /** It was asked too often. The pause that it wants, as far as it is known. */
+  /** The node was asked too often. `retryAfterMs`: the pause that it asks for, where that is known. */
   | { readonly kind: "busy"; readonly retryAfterMs: number | undefined }
   | {
       readonly kind: "failed";
       readonly reason: string;
-      /** The node reports the failure itself, perhaps of this call alone: the node is there. */
+      /** The failure says nothing against the node's presence: the node reported it, perhaps for this call alone. */
       readonly isReported?: true;
-      /** The answer was longer than `limits.response` allows. */
+      /** The answer was longer than `limits.response`, or than the request takes. */
       readonly isTooLarge?: true;
       /** The gateway did not read the answer to its end. */
       readonly isCrowded?: true;
     }
-  /** It was not sent: too much waits for the node, or its turn would come too late. */
+  /** The call was not sent: too many calls wait for the node, or its turn would come too late. */
   | { readonly kind: "occupied"; readonly waitMs: number }
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
 
-/**
- * Ids of requests are multiples of this. An answer under a neighbouring number is the answer to no call, so a node that
- * counts wrong gives no call the answer to another one.
- */
+/** Request ids are multiples of this: a node whose ids are off by one gives no call the answer to another call. */
 const ID_STEP = 10;
-/** The ids begin again after this: some nodes read no larger numbers than 2^31. */
+/** Ids begin again after this one: some nodes read no numbers above 2^31. */
 const LAST_ID = 2_000_000_000;
 
-/** @param id The id of the request before; 0 for the first one. */
+/** @param id The id of the last request; 0: there was none. */
 export const nextRequestId = (id: number): number => (id < LAST_ID ? id + ID_STEP : ID_STEP);
 
-/** The request as it is sent. @param paramsJson A JSON array, spliced in as it is. */
+/** The envelope of a request. @param paramsJson A JSON array, spliced in as it is. */
 export const requestJson = (id: number, method: string, paramsJson: string): string =>
   `{"jsonrpc":"2.0","id":${id}${membersBetween(method)}${paramsJson}}`;
 
-/** The members of a batch call the same method, one after the other. */
+/** The text between the id and the parameters of the last request: calls in a row often have the same method. */
 let lastMembers = { method: "", json: "" };
 
 function membersBetween(method: string): string {
@@ -77,7 +71,7 @@ function membersBetween(method: string): string {
 
 export type Asker = (method: string, paramsJson?: string) => Promise<Reply>;
 
-/** Asks one node, without a pool. @param signal Ends all its questions; left out: each has the connection's own timeout. */
+/** Asks one node, without a pool. @param signal Aborts all calls; left out: only the connection's timeout ends them. */
 export function askerOf(connection: Pick<Connection, "send">, signal: Signal = NEVER): Asker {
   let lastId = 0;
   return async (method, paramsJson = "[]") => {
@@ -90,16 +84,16 @@ export function askerOf(connection: Pick<Connection, "send">, signal: Signal = N
 
 const NEVER = new AbortController().signal;
 
-/** The members that are looked for in an answer. */
+/** The members that `readReply` looks for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
 
-/** A result as most nodes write it, with its id first, and where its members stand: see `ENVELOPE`. */
+/** A result as most nodes write it, with its id first. `members`: the spans of the first two members of `ENVELOPE`. */
 export type PlainResult = {
   readonly id: number;
   readonly members: readonly [id: Span, result: Span];
 };
 
-/** undefined for what is written otherwise, and for errors. */
+/** Reads a plain result in one pass; undefined for an answer in another form, and for errors. */
 export function plainResultIn(body: Buffer): PlainResult | undefined {
   const idStart = BEFORE_ID.length;
   if (!hasAt(body, 0, BEFORE_ID)) return undefined;
@@ -122,7 +116,7 @@ export function plainResultIn(body: Buffer): PlainResult | undefined {
   };
 }
 
-/** -1 where there is none. */
+/** The value of the digit at this offset; -1 where there is none. */
 const digitAt = (body: Buffer, at: number): number => {
   const digit = (body[at] ?? 0) - ZERO;
   return digit >= 0 && digit <= 9 ? digit : -1;
@@ -130,8 +124,9 @@ const digitAt = (body: Buffer, at: number): number => {
 const ZERO = 0x30;
 
 /**
- * @param id The number that the request had.
- * @param method The called method: the same words may mean something else for another one.
+ * Classifies the outcome of a request.
+ * @param id The id of the request.
+ * @param method The called method, for which the words of an error may have another meaning than for other methods.
  */
 export function readReply(exchange: Exchange, id: number, method?: string): Reply {
   switch (exchange.kind) {
@@ -158,7 +153,7 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
   }
 }
 
-/** The head that a reply tells; undefined when it is the reply to another method. */
+/** The head that a reply tells; undefined when the call did not ask for the head, or has no result. */
 export function headInReply(
   { tellsHead }: Pick<MethodTraits, "tellsHead">,
   paramsJson: string,
@@ -168,13 +163,13 @@ export function headInReply(
   return isHead ? numberIn(parsed(reply.json)) : undefined;
 }
 
-/** Beyond the chain's own data, a node's words are texts, or short: up to this many bytes. */
+/** A result of more bytes counts as data of the chain, not as the node's own words. */
 const LONGEST_WORDS = 16_384;
 const HEX = Buffer.from('"0x');
 
 /**
- * Whether a reply may contain the node's own words: each error does. Results do when they are texts that are no hex
- * value, or are not the chain's data, up to 16 KiB.
+ * Whether a reply may contain the node's own words. Each refusal may. A result of up to 16 KiB may when it is a text
+ * that is no hex value, or any other value of a method whose results are not the chain's data.
  */
 export function hasOwnWords(
   reply: Reply,
@@ -187,10 +182,7 @@ export function hasOwnWords(
   return !isOfChain;
 }
 
-/**
- * The id of the subscription that a reply opened, as JSON text. Undefined when none was opened: the id must be a
- * string.
- */
+/** The id of the subscription that a reply opened, as JSON text; undefined unless the result is a string. */
 export function subscriptionIdIn(exchange: Exchange, callId: number): string | undefined {
   const reply = readReply(exchange, callId);
   return reply.kind === "result" && reply.json[0] === QUOTE ? reply.json.toString() : undefined;
@@ -202,7 +194,7 @@ function readAnswer(exchange: AnsweredExchange, id: number, method: string | und
   const [idSpan, result, error] = members ?? [];
   const answered = idSpan && textOf(body, idSpan);
   if (error && textOf(body, error) !== "null") {
-    // An error may come without our id, or with null: from a node that could not read the request.
+    // An error may have no id, or null: a node that cannot read a request does not know its id.
     const isOurs = answered === undefined || answered === "null" || answered === String(id);
     return isOurs || status >= 300
       ? readError(textOf(body, error), exchange, method)
@@ -222,14 +214,14 @@ const failed = (reason: string): Reply => ({ kind: "failed", reason });
 
 const LONGEST_WORD = 64;
 
-/** Strings and nested values are known to be closed. Anything else may be no JSON, like NaN. */
+/** Whether a span is a JSON value: strings and nested values are known to be closed, anything else may be like NaN. */
 function isValue(body: Buffer, { start, end }: Span): boolean {
   const first = body[start];
   if (first === QUOTE || first === OPEN_BRACE || first === OPEN_BRACKET) return true;
   return end - start <= LONGEST_WORD && parsed(body.subarray(start, end)) !== undefined;
 }
 
-/** How much of a message, or of a page in the place of an answer, is read: it may be of any length, and hostile. */
+/** The part of a message, or of a page in place of an answer, that is read: both may be long and hostile. */
 const READ_CHARACTERS = 2_000;
 
 function readError(json: string, exchange: AnsweredExchange, method: string | undefined): Reply {
@@ -251,12 +243,12 @@ function readError(json: string, exchange: AnsweredExchange, method: string | un
   return { kind: "refused", code: saying.code, message: text, json, lacks: row?.means.lacks };
 }
 
-/** Reads a body that is no JSON-RPC: a proxy's page, a provider's own words, or an answer that was cut off. */
+/** Reads a body that is no JSON-RPC response: a proxy's page, a provider's text, or an answer that was cut off. */
 function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
   const { status, body } = exchange;
   const text = body.toString("utf8", 0, READ_CHARACTERS);
   const saying = { status, code: undefined, text };
-  const isCutOff = !isObject && /^\s*[{[]/.test(text); // what it contains are not the node's words
+  const isCutOff = !isObject && /^\s*[{[]/.test(text); // then its texts are data, not the node's words
   const row = isCutOff ? undefined : dialectOf(saying);
   if (status === 429 || row?.means.kind === "busy") return busy(exchange, { saying, row });
   if (row?.means.kind === "missing") return row.means;
@@ -264,7 +256,7 @@ function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
   return failed(isObject ? "answer without a result" : "malformed answer");
 }
 
-/** With such a status a refusal is not believed, unless a dialect knows it. */
+/** Whether a refusal with this HTTP status counts as a failure, unless a dialect knows it. */
 const isFailure = (status: number): boolean => status === 401 || status === 403 || status >= 500;
 
 const busy = (
@@ -275,23 +267,23 @@ const busy = (
   retryAfterMs: retryAfterMs ?? toldPauseMs(saying.text, data) ?? row?.pauseMs,
 });
 
-/** All dialects: the first row that fits counts. */
+/** All dialects; the first row that fits counts. */
 export const DIALECTS: readonly Dialect[] = [
   ...LACKING_BLOCKS,
   ...LACKING_STATE, // before history: "state at block 5 is pruned" is not about the block
   ...LACKING_HISTORY,
   ...HONEST_REFUSALS, // before all rows that blame the node
-  ...BUSY_NODES, // an account that is used up is not an account that is refused
+  ...BUSY_NODES, // before refused accounts: an account that is used up is not refused
   ...UNPAID_METHODS,
   ...LACKING_METHODS,
   ...REFUSED_ACCOUNTS,
   ...FAILING_NODES,
 ];
 
-/** The words of a revert are the contract's, so no row of a dialect is about them. */
+/** Whether the error is a revert: its words are the contract's, so no dialect row is about them. */
 const isRevert = ({ code, text }: Saying): boolean =>
   code === 3 || /\brevert|\bVM (Exception|execution error)/i.test(text);
 
-/** The row for what a node says; undefined when no node is known to say so. */
+/** The dialect row for an error; undefined when no row fits. */
 export const dialectOf = (saying: Saying): Dialect | undefined =>
   isRevert(saying) ? undefined : DIALECTS.find((row) => fits(row, saying));

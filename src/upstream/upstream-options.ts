@@ -1,4 +1,4 @@
-// What a node is told and given, and how it is asked.
+// The options and parts of an upstream, and the options of a call to it.
 
 import type { Logger } from "pino";
 import type { NetworkSettings, UpstreamSettings } from "../config/schema.ts";
@@ -14,21 +14,21 @@ import type { OpenCall } from "./health/health.ts";
 import type { BeliefParts, Judging, NodeCall, Urgency } from "./node-requests.ts";
 import type { HurriedAsker } from "./node-turns.ts";
 
-/** What each method is, as it was declared; of calls that the gateway makes for itself. */
+/** The declared traits of a method, for calls whose options have none. */
 export type TraitsOf = (method: string) => MethodTraits;
 
 export type AskOptions = Urgency &
   Pick<Judging, "isFalse" | "onFalse"> &
   Pick<NodeCall, "reader" | "maxBytes" | "headers"> & {
-    /** Of the method; left out: they are looked for. */
+    /** The traits of the method; left out: `traitsOf` gives them. */
     readonly traits?: MethodTraits | undefined;
-    /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
+    /** The name that is missing when the node replies `missing`: a way to call the method; left out: the method. */
     readonly way?: string | undefined;
-    /** Gets the call when it is sent. */
+    /** The attempt that gets the open call once it is sent. */
     readonly attempt?: { call: OpenCall | undefined } | undefined;
-    /** On whose behalf; left out: it does not wait for its turn. */
+    /** The key and the caller of the call; left out: the call does not wait for a turn. */
     readonly asker?: HurriedAsker | undefined;
-    /** What the call speaks of, where that is known. */
+    /** The block of the call, and the head; left out where the call is about no known block. */
     readonly position?: CallPosition | undefined;
   };
 
@@ -40,12 +40,12 @@ export type UpstreamParts = BeliefParts & {
   readonly traitsOf: TraitsOf;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of all nodes of the network. */
+  /** The times at which the nodes of the network reached their heads. */
   readonly heads: Pick<HeadTimes, "saw">;
-  /** There are other nodes of this network. */
+  /** Whether the network has other upstreams. */
   readonly hasOthers: () => boolean;
   readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamLied" | "upstreamUsable">;
-  /** Keeps what was learned and used over restarts. */
+  /** Keeps learned capabilities and the used budget over restarts. */
   readonly state: Pick<State, "get" | "update">;
   readonly connect: (
     options: ConnectionOptions,

@@ -158,7 +158,7 @@ describe("a node that fails", () => {
     });
     const calls = Array.from({ length: 10 }, () => outcome());
     await clock.advance(0);
-    // Each fails some steps after the one before: one of them right when the check has ended.
+    // Each call fails some steps after the one before, one of them just when the check has ended.
     for (const end of ends) {
       end(DOWN);
       await Promise.resolve();
@@ -172,7 +172,7 @@ describe("a node that fails", () => {
 
 const LIMITED = '"error":{"code":429,"message":"slow down, retry in 1s"}';
 
-/** A node that was found to take less than it is asked, long enough ago that it may be tried. */
+/** A node with a learned rate limit, whose last refusal is long enough ago that a call may exceed the limit. */
 async function limited() {
   let answer = LIMITED;
   const { pool, clock, asked } = await startedPoolOf({
@@ -184,7 +184,7 @@ async function limited() {
   await ask({});
   await clock.advance(5_000);
   answer = '"result":1';
-  /** Until it has no budget. */
+  /** Asks the node until its budget is used up. */
   const useUp = async (): Promise<void> => {
     while ((await ask({})) === "result");
     asked.length = 0;

@@ -1,4 +1,4 @@
-// One upstream: calls to it, and what its replies tell of it.
+// One upstream: sends calls to it, and learns its health, budget, capabilities and head from the replies.
 import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits, WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
@@ -29,7 +29,7 @@ import { secretsOf, withoutSecrets } from "./redact.ts";
 import { hasOwnWords, headInReply, type Reply } from "./reply.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
-/** How long an answer for the followed chain may take, where there are other nodes. */
+/** The timeout of a call that follows the chain, where there are other upstreams: `times` the p95 of the work kind. */
 const FOLLOW_TIMEOUT = { leastMs: 2_000, times: 4 };
 
 export class Upstream {
@@ -37,20 +37,20 @@ export class Upstream {
   readonly options: UpstreamOptions;
   readonly health: Health;
   readonly budget: RateBudget;
-  /** Of what callers ask. */
+  /** The turns of calls that callers make. */
   readonly turns: NodeTurns;
   readonly capabilities: Capabilities;
   readonly #sizes: BatchSizes;
-  /** The newest block that it told of. */
+  /** The newest block that the node told of. */
   head: NodeHead | undefined;
-  /** Its head is not on the chain that is followed. */
+  /** Whether the node's head is on another branch than the followed one. */
   isElsewhere = false;
   #state: IdentityState = "checking";
   #isClosed = false;
   readonly #belief: Belief;
   readonly #identity: Identity;
   readonly #kept: KeptCapabilities;
-  /** undefined where the node is not to be probed. */
+  /** undefined where the configuration turns probes off. */
   readonly #prober: Prober | undefined;
   readonly #secrets: readonly string[];
   readonly #requests: NodeRequests;
@@ -58,7 +58,7 @@ export class Upstream {
   readonly #onChange: () => void;
   readonly #parts: UpstreamParts;
 
-  /** @param onChange Called when the node becomes usable, or no longer is. */
+  /** @param onChange Is called when the node becomes usable or stops being usable. */
   constructor(options: UpstreamOptions, parts: UpstreamParts, onChange: () => void) {
     const { name, network, rate, url } = options;
     this.name = name;
@@ -76,7 +76,7 @@ export class Upstream {
     const { capabilities } = this;
     this.#kept = new KeptCapabilities({ network, upstream: name, url }, { ...parts, capabilities });
     this.#prober = options.probe ? this.#makeProber() : undefined;
-    // Who is not asked any more is asked who it is, until it answers.
+    // When a breaker opens or the node stops answering, the identity check asks the node until it answers.
     this.health = new Health(parts, () => this.#recheckIdentity());
     this.#secrets = secretsOf(options);
     const connection = parts.connect(options, {
@@ -95,12 +95,12 @@ export class Upstream {
     return this.#state;
   }
 
-  /** It is no longer asked for anything. */
+  /** Whether the upstream is closed: then nothing asks it any more. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** It is known whether the node can be used: it answered, or was silent long enough to be told of. */
+  /** Whether the node is known to be usable or not: it answered, or was silent long enough for a log line. */
   get isSettled(): boolean {
     return this.#state !== "checking" || this.#identity.isReported;
   }
@@ -114,7 +114,7 @@ export class Upstream {
     this.capabilities.missing.remember(name);
   }
 
-  /** The follower saw its head. @param isElsewhere On another branch than the followed one. */
+  /** Notes the node's head. @param isElsewhere Whether the head is on another branch than the followed one. */
   standsAt(head: NodeHead, isElsewhere: boolean): void {
     this.head = head;
     this.isElsewhere = isElsewhere;
@@ -122,9 +122,10 @@ export class Upstream {
   }
 
   /**
-   * One call to this node. What it says of itself in an error is left out.
+   * Makes one call to this node. The reply has no secrets of the upstream's address or headers. Rejects only where
+   * `options.isFalse` throws.
    *
-   * No async functions are on this way: each holds as much memory as the call itself, and thousands wait at once.
+   * No function on this path is async: each would hold as much memory as the call itself, and thousands wait at once.
    */
   ask(
     method: string,
@@ -178,7 +179,7 @@ export class Upstream {
   #heard(reply: Reply, sent: SentCall): Reply {
     const { asked, turn, sentAtMs } = sent;
     const { paramsJson, options, traits } = asked;
-    // Its turn ends once the reply was looked through: else these would pile up.
+    // The turn ends only after the reply was judged: otherwise replies would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, sent);
     this.capabilities.learnFrom(traits, reply, options.position);
@@ -187,7 +188,7 @@ export class Upstream {
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
   }
 
-  /** undefined: it goes at once and by itself. */
+  /** @returns undefined: the call goes at once and by itself. */
   #beginTurn(
     traits: MethodTraits,
     { asker, reader }: AskOptions,
@@ -201,8 +202,8 @@ export class Upstream {
   #learn(reply: Reply, { asked, call, sentAtMs, cameAtMs }: SentCall): void {
     const { method, signal, options } = asked;
     const { purpose, way = method } = options;
-    const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
-    // An upstream whose reply is too long for us is well.
+    const isNoFault = purpose === "probe"; // a probe may ask for data that the node is not made for
+    // An upstream whose reply is too long for the gateway is healthy.
     if (reply.kind === "failed" && (reply.isTooLarge || reply.isCrowded)) {
       this.health.close(call, "missing", cameAtMs);
       return;
@@ -210,11 +211,11 @@ export class Upstream {
     this.health.close(call, endingOf(reply, { signal, isNoFault }), cameAtMs);
     const { budget, capabilities } = this;
     learnFrom(reply, { way, sentAtMs }, { budget, missing: capabilities.missing });
-    if (reply.kind === "busy") this.#sizes.failed(call.workKind, sentAtMs); // it may count each member
+    if (reply.kind === "busy") this.#sizes.failed(call.workKind, sentAtMs); // the node may count each member of a batch
     if (!isNoFault && isSuspicious(reply)) this.#recheckIdentity();
   }
 
-  /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */
+  /** Takes the call's cost from the budget, unless the call has to wait. @returns The wait in milliseconds, or 0. */
   #takeBudget(method: string, urgency: Urgency, now: number): number {
     const cost = this.budget.costOf(method);
     const waitMs = budgetWaitMs(this.budget, cost, urgency, now);
@@ -222,35 +223,35 @@ export class Upstream {
     return waitMs;
   }
 
-  /** Whether its connection can push, and it has not refused to announce new heads. */
+  /** Whether the connection can push, and the node has not refused to announce new heads. */
   get canSubscribe(): boolean {
     return this.#announcements.canSubscribe;
   }
 
   /**
-   * The node's new heads as it announces them, until its socket is lost (`onEnd`) or the signal aborts.
+   * Passes on the new heads that the node announces, until its socket is lost (`onEnd`) or the signal aborts.
    *
-   * @returns false when the node does not announce any; then nothing is called.
+   * @returns false when the node announces none; then the listener is never called.
    */
   watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onHead: HeadListener["onHead"] = (head) => {
-      this.standsAt(head, false); // until the follower has looked
+      this.standsAt(head, false); // until the follower corrects it
       listener.onHead(head);
     };
     return this.#announcements.watchHeads({ onHead, onEnd: () => listener.onEnd() }, signal);
   }
 
-  /** The hashes of pending transactions as the node announces them; as `watchHeads`. */
+  /** As `watchHeads`, for the hashes of pending transactions. */
   watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     return this.#announcements.watchPending(listener, signal);
   }
 
-  /** What it announces for these parameters of a subscription; as `watchHeads`. */
+  /** As `watchHeads`, for the events of a subscription with these parameters. */
   watch(paramsJson: string, listener: SubscriptionListener, signal: Signal): Promise<boolean> {
     return this.#announcements.watch(paramsJson, listener, signal);
   }
 
-  /** Makes sure that the node is there and of the right chain, in the background, until it is. */
+  /** Reads the kept budget and capabilities, then checks the node's chain id in the background until it is right. */
   async start(): Promise<void> {
     await this.budget.start();
     await this.#kept.start();
@@ -298,14 +299,14 @@ export class Upstream {
     );
   }
 
-  /** What follows the chain has other nodes to go to, and does not wait for this one as long as callers do. */
+  /** Calls that follow the chain can go to other nodes, so they do not wait for this one as long as callers do. */
   #followTimeoutMs(workKind: WorkKind): number | undefined {
     if (!this.#parts.hasOthers()) return undefined;
     const { p95Ms = 0 } = this.health.ofKind(workKind);
     return Math.max(FOLLOW_TIMEOUT.leastMs, FOLLOW_TIMEOUT.times * p95Ms);
   }
 
-  /** A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing. */
+  /** Checks the chain id of a failing node before the gateway uses it again: at once, so that a slip costs nothing. */
   #recheckIdentity(): void {
     if (this.#state !== "usable") return;
     this.#become("checking");
@@ -324,7 +325,7 @@ export class Upstream {
   }
 }
 
-/** A call to it. */
+/** A call to the upstream. */
 type Asked = {
   readonly method: string;
   readonly paramsJson: string;
@@ -344,15 +345,15 @@ type SentCall = {
 const withoutTurn = ({ kind, waitMs }: NoTurn): Reply =>
   kind === "left" ? { kind: "aborted" } : { kind: "occupied", waitMs };
 
-/** On one socket, which has no bound of its own. */
+/** The most requests at the same time over one WebSocket or IPC socket, which has no limit of its own. */
 const ON_ONE_SOCKET = 512;
 
 const isHttp = ({ url }: UpstreamOptions): boolean => /^https?:/i.test(url);
 
-/** What the connections to a node take at once, in requests. */
+/** The most requests that the connections to a node carry at the same time. */
 const slotsOf = (options: UpstreamOptions): number =>
   isHttp(options) ? options.connections : ON_ONE_SOCKET;
 
-/** The most calls in one request; undefined: it is learned. */
+/** The configured number of calls in one request; undefined: `BatchSizes` learns it. */
 const batchOf = (options: UpstreamOptions): number | undefined =>
   isHttp(options) ? options.batch : 1;

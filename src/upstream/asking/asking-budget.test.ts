@@ -1,4 +1,4 @@
-// A call for which no node has budget left: it waits, or insists.
+// A call for which no upstream has budget left waits, or exceeds a learned limit.
 import { describe, expect, it } from "vitest";
 import {
   asking,
@@ -178,6 +178,6 @@ describe("calls that wait for one node's budget", () => {
     const { clock, answer, left } = asking([{}, learned, { fromMs: 60_000 }]);
     for (let passed = 0; passed < 300; passed += 50) await clock.advance(50);
     await answer("b", result("2"));
-    expect(left()).toEqual({ timers: 1, waiting: 0 }); // the first one is listened to
+    expect(left()).toEqual({ timers: 1, waiting: 0 }); // the first attempt is still awaited
   });
 });

@@ -1,4 +1,4 @@
-// An answer that one node alone is not believed in: the others are heard as well.
+// When the gateway does not believe an answer of one upstream alone, it asks the others too.
 import { describe, expect, it } from "vitest";
 import { asking, DELAY_MS, failed, lacking, result } from "../../../test/support/fake-asking.ts";
 import { OUTRUN } from "../node-requests.ts";
@@ -6,7 +6,7 @@ import type { Reply } from "../reply.ts";
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
 const crossChecksNull = { options: { crossCheck: { name: "null", isUncertain: isNull } } };
-/** Of those who may have what another one lacks. */
+/** How long a call waits for upstreams that may have the data which another one lacks. */
 const LACK_TIMEOUT_MS = 1_000;
 
 describe("an answer that one node alone is not believed in", () => {

@@ -1,4 +1,4 @@
-// A call whose node takes long: another one is asked too.
+// When the upstream of a call takes long, the call is hedged at another one.
 import { describe, expect, it } from "vitest";
 import {
   asking,
@@ -117,7 +117,7 @@ describe("a call whose node takes long", () => {
     expect(clock.waiting).toBe(0);
     await answer("c", refused);
     expect(log.at(-1)).toBe("refused: execution reverted");
-    await answer("a", failed); // the other one is still listened to
+    await answer("a", failed); // the attempt at b is still awaited
     await clock.advance(1_000);
     expect(aborted).toEqual([OUTRUN]);
     expect(left()).toEqual(idle);

@@ -19,7 +19,7 @@ const BEHIND: Reply = {
 };
 const silence = new Promise<Reply>(() => undefined);
 
-/** Nodes by name; each gives its answers in turn, the last one again and again. A vendor is the name's first letter. */
+/** Nodes by name; each gives its answers in turn and repeats the last one. The first letter of a name is the vendor. */
 function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, agree: 2 }) {
   const asked: string[] = [];
   const dissenters: string[] = [];
@@ -172,7 +172,7 @@ const refusal = (message: string): Reply => ({
 });
 const later = Symbol("later");
 
-/** Nodes a, b, c … that say this to a transaction, or nothing until they are told to. */
+/** Sends a transaction to nodes a, b, c …, which reply with `says`; a `later` node replies when `answer` is called. */
 function sending(count: number, says: readonly (Reply | typeof later)[]) {
   const clock = new FakeClock();
   const sent: string[] = [];

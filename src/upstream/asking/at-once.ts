@@ -1,5 +1,5 @@
-// Plans calls that go to several upstreams at the same time: a quorum, where the answer counts that enough vendors
-// give, and a broadcast of a transaction, where the first acceptance counts.
+// Plans calls that go to several upstreams at the same time: a quorum, which ends when enough vendors agree, and a
+// broadcast of a transaction, which ends with the first acceptance.
 import type { NetworkSettings } from "../../config/schema.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
@@ -21,19 +21,19 @@ import {
 } from "./decision.ts";
 import { attemptAt, isCrossChecked } from "./one-answer.ts";
 
-/** An upstream that does not have the newest block yet is asked again. */
+/** The attempts at an upstream that does not have the newest block yet, and the pause between two of them. */
 const NEW_BLOCK = { tries: 4, everyMs: 250 };
 
-/** Asks several vendors; the answer counts that enough of them give. */
+/** Asks several vendors at the same time, and settles with the answer on which `rule.agree` of them agree. */
 export class Quorum {
   /** One upstream for each vendor. */
   readonly #attempts: AtOnce;
   /** Upstreams that do not have the block yet, to be asked again. */
   #again: readonly (Pick<Attempt, "upstream" | "tries"> & { readonly atMs: number })[] = [];
   readonly #votes: Vote[] = [];
-  /** Answers like null from an upstream that may lag: they count when nobody has a better one. */
+  /** Answers that need a cross-check, like null from an upstream that may lag: votes only once all have replied. */
   readonly #uncertain: Vote[] = [];
-  /** A vendor was not asked, since too many calls wait for it. */
+  /** Whether an upstream did not get the call, since too many calls wait for it. */
   #isOccupied = false;
   #settled: Settlement | undefined;
   readonly #question: UpstreamQuestion;
@@ -118,7 +118,7 @@ export class Quorum {
     return { ...this.#settled, dissenters };
   }
 
-  /** Hears an answer after the others have agreed without it. */
+  /** Reports a late answer as a dissent where it differs from the agreed one. */
   #hearLate(settled: Settlement, event: AskingEvent): Settlement {
     const { outcome } = settled;
     if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
@@ -129,26 +129,26 @@ export class Quorum {
   }
 }
 
-/** The attempts at several upstreams at the same time, and another one when one fails. */
+/** Makes attempts at several upstreams at the same time, and another one for each that fails. */
 export class AtOnce {
   underWay = 0;
   #attempts = 0;
-  /** How many are to be begun now. */
+  /** The number of attempts to begin now. */
   #due: number;
   readonly #reserve: Upstream[];
 
-  /** @param count How many upstreams are asked at the same time. */
+  /** @param count The number of upstreams to ask at the same time. */
   constructor(upstreams: readonly Upstream[], count: number) {
     this.#reserve = [...upstreams];
     this.#due = count;
   }
 
-  /** How many upstreams were not asked yet. */
+  /** The number of upstreams that have not been asked yet. */
   get left(): number {
     return this.#reserve.length;
   }
 
-  /** Another upstream is to be asked in the place of one that failed. */
+  /** Makes another attempt due, in the place of one that failed. */
   replace(): void {
     this.#due += 1;
   }
@@ -168,23 +168,23 @@ export class AtOnce {
   }
 }
 
-/** How long a refusal waits for another upstream to take the transaction after all, in milliseconds. */
+/** How long the call waits after a first refusal for another upstream to take the transaction, in milliseconds. */
 const REFUSAL_TIMEOUT_MS = 1_000;
 
 /**
- * Sends one transaction to several upstreams. The first that takes it answers. The others go on, since each one that
- * takes it spreads it sooner.
+ * Sends one transaction to several upstreams, and settles with the first acceptance. The other attempts go on, since
+ * each node that takes the transaction spreads it sooner.
  */
 export class Broadcast {
   readonly #attempts: AtOnce;
   readonly #failures: Reply["kind"][] = [];
-  /** The refusal that tells most. */
+  /** The refusal with the highest `Arrival`. */
   #refusal: { readonly reply: FinalReply; readonly arrival: number } | undefined;
   #refusedUntilMs = NEVER;
   #settled: Settlement | undefined;
   readonly #question: UpstreamQuestion;
 
-  /** @param count How many upstreams it is sent to. */
+  /** @param count The number of upstreams that get the transaction. */
   constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], count: number) {
     const able = upstreams.filter((upstream) => !upstream.isMissing(question.method));
     this.#attempts = new AtOnce(able, count);
@@ -232,7 +232,7 @@ export type AgreementRule = NetworkSettings["agreement"][string];
 
 type Verdict = { readonly reply: FinalReply; readonly dissenters: readonly Vote[] };
 
-/** @param agree How many must give the same answer. @returns undefined while too few do. */
+/** @param agree The number of equal answers that is needed. @returns undefined while there are too few. */
 export function verdictOf(votes: readonly Vote[], agree: number): Verdict | undefined {
   const groups = [...Map.groupBy(votes, ({ reply }) => sayingOf(reply)).values()].sort(
     (a, b) => b.length - a.length,
@@ -257,11 +257,11 @@ export function ofDifferentVendors<Node extends { readonly options: { readonly v
   return [...byVendor.values()];
 }
 
-/** Equal for answers that say the same, apart from spaces, the order of members and the words of a refusal. */
+/** A text that is equal for answers which differ only in spaces, letter case, member order or a refusal's words. */
 function sayingOf(reply: FinalReply): string {
   if (reply.kind === "result") return `= ${canonical(parsed(reply.json))}`;
   const error = parsed(reply.json) as { data?: unknown } | undefined;
-  // Nodes word the same refusal differently, but what a revert returned is the same.
+  // Nodes word the same refusal differently, but the data that a revert returned is the same.
   return `! ${reply.code} ${typeof error?.data === "string" ? error.data.toLowerCase() : ""}`;
 }
 

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { NEVER } from "./decision.ts";
 import { BudgetWait } from "./one-answer.ts";
 
-/** One call's waits, by a clock that stands at 0. */
+/** The waits of one call, with a clock that begins at 0 ms and is moved by `pass`. */
 function waits() {
   let now = 0;
   const wait = new BudgetWait();
   const begin = (ms: number, mostMs?: number): boolean => wait.begin(ms, now, mostMs);
-  /** @returns Whether a wait ends then. */
+  /** @returns Whether the wait has ended after `ms` more. */
   const pass = (ms: number): boolean => {
     now += ms;
     return wait.end(now);
@@ -33,7 +33,7 @@ describe("a call that waits for budget", () => {
       begun.push(begin(300));
       pass(300);
     }
-    expect(begun).toEqual([true, true, true, false, false, false]); // a second in all
+    expect(begun).toEqual([true, true, true, false, false, false]); // at most 1 s in all
   });
 
   it.each([
@@ -50,7 +50,7 @@ describe("a call that waits for budget", () => {
     const { begin, pass } = waits();
     begin(100);
     pass(100);
-    pass(400); // a node was asked, and said no
+    pass(400); // meanwhile the call asked a node, which had no budget either
     expect(begin(501)).toBe(false);
     expect(begin(500)).toBe(true);
   });

@@ -1,5 +1,5 @@
 // Drives one call to its end. `next` decides, without acting, whether to ask an upstream, wait or settle; the driver
-// acts. It owns the call's timer and attempts, and reports what is done.
+// acts: it owns the call's timer and attempts, and reports to the network and to the call's ledger.
 
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
@@ -27,7 +27,7 @@ import { OneAnswer } from "./one-answer.ts";
 
 export type CallDriverParts = {
   readonly clock: Pick<Clock, "now" | "after">;
-  /** What the calls of one network share. */
+  /** The state that the calls of one network share. */
   readonly network: NetworkView &
     Pick<NetworkCalls, "takeOrder" | "headNumber" | "hedges" | "enter" | "leave"> &
     Pick<NetworkCalls, "askedAgain" | "dissented" | "occupied"> & {
@@ -35,7 +35,7 @@ export type CallDriverParts = {
     };
 };
 
-/** Who is told how a call ended. */
+/** The callbacks for the end of a call: the driver calls one of both, once. */
 export type DriverEnds = {
   answered(reply: FinalReply): void;
   failed(error: unknown): void;
@@ -54,7 +54,7 @@ export class CallDriver implements Waiting {
   #isSettled = false;
   #timerAtMs = NEVER;
   #cancelTimer = nothing;
-  /** What the call waits for, where the number of waiting calls is bounded. */
+  /** The shortage that the call waits out now, where the number of such calls is bounded. */
   #shortOf: Shortage | undefined;
   #signal: Signal | undefined;
   #ends: DriverEnds | undefined;
@@ -67,8 +67,8 @@ export class CallDriver implements Waiting {
   }
 
   /**
-   * Fails with an RpcError: what `whyNobody` says; 502 when too few of a quorum agree; 503 when too few can be asked;
-   * 504 with the signal.
+   * Fails with an RpcError: that of `whyNobody`; 502 when too few members of a quorum agree; 503 when too few can be
+   * asked; 504 when the signal aborts.
    */
   begin(signal: Signal, ends: DriverEnds): void {
     this.#ends = ends;
@@ -81,12 +81,12 @@ export class CallDriver implements Waiting {
     try {
       this.resume();
     } catch (error) {
-      this.#end(); // there is a mistake in the code that decides: the call must not wait for its deadline
+      this.#end(); // the code that decides has a bug: the call must not wait for its deadline
       ends.failed(error);
     }
   }
 
-  /** Looks at the upstreams: at the beginning, and when one can be asked again. */
+  /** Looks at the upstreams: at the beginning, and when one is usable again. */
   resume(): void {
     const { network } = this.#parts;
     this.#step({ kind: "started", upstreams: network.takeOrder(this.#state.question) });
@@ -99,7 +99,7 @@ export class CallDriver implements Waiting {
 
   #onTimer(): void {
     const now = this.#parts.clock.now();
-    this.#timerAtMs = NEVER; // the timer may be early: then it waits for the same time again
+    this.#timerAtMs = NEVER; // the timer may fire early: then the call waits for the same time again
     const { plan } = this.#state;
     const late = plan instanceof OneAnswer ? plan.overdue(now) : undefined;
     if (late?.call) late.upstream.health.late(late.call);
@@ -144,7 +144,7 @@ export class CallDriver implements Waiting {
       story?.ended(reply);
       this.#ended(reply, attempt, sentAtMs);
     };
-    // This counts as a failure, like an answer that cannot be read.
+    // A rejection counts as a failure, like an answer that cannot be read.
     const failed = (): void => heard(NOT_ASKED);
     attempt.upstream
       .ask(method, paramsJson, this.#ending, this.#askOptions(attempt, story?.headers))
@@ -156,7 +156,7 @@ export class CallDriver implements Waiting {
     try {
       this.#hear(reply, attempt, sentAtMs);
     } catch (error) {
-      this.#end(); // there is a mistake in the code that judges answers: the call must not wait for its deadline
+      this.#end(); // the code that judges answers has a bug: the call must not wait for its deadline
       this.#ends?.failed(error);
     }
   }
@@ -191,7 +191,7 @@ export class CallDriver implements Waiting {
     };
   }
 
-  /** Whatever the answer, it is reported with its upstream: whoever asked may learn from all of them. */
+  /** Reports a result or refusal to `onReply`. When it says that the upstream lacks the variant, returns `missing`. */
   #noted(reply: Reply, upstream: Upstream): Reply {
     if (reply.kind !== "result" && reply.kind !== "refused") return reply;
     const { variant, onReply } = this.#state.question.options;
@@ -203,7 +203,7 @@ export class CallDriver implements Waiting {
     return reply;
   }
 
-  /** When the call is settled already, only a dissent is reported. */
+  /** Reports dissenters, also after the call has settled; ends the call only once. */
   #settle({ outcome, othersMs, dissenters, isOccupied }: Settlement): void {
     const { clock, network } = this.#parts;
     if (dissenters.length > 0) {
@@ -234,25 +234,25 @@ const nothing = (): void => undefined;
 export type AskingState = {
   readonly question: UpstreamQuestion;
   readonly view: NetworkView;
-  /** How many must say the same; undefined: one answer is enough. */
+  /** How many vendors must agree; undefined: one answer is enough. */
   readonly rule: AgreementRule | undefined;
-  /** How many upstreams it is sent to at the same time. */
+  /** The number of upstreams that get the call at the same time. */
   readonly copies: number;
-  /** undefined until there are upstreams. */
+  /** undefined until an upstream is usable. */
   plan: OneAnswer | Quorum | Broadcast | undefined;
-  /** Whether it waited for an upstream that can be asked. */
+  /** Whether the call has waited for a usable upstream. */
   hasWaited: boolean;
-  /** Until when it waits for enough vendors, by the clock's `now`; left out: it did not. */
+  /** The end of the wait for enough vendors, by the clock's `now`; left out: the call did not wait for them. */
   vendorsByMs?: number;
 };
 
 /**
- * How long a call waits while no upstream can be asked: from the moment at which that began, and at least a little,
- * since an upstream may be back with the next look.
+ * How long a call waits while no upstream is usable: `ms` from the beginning of the outage, and at least `leastMs`,
+ * since an upstream may be back with the next identity check.
  */
 const OUTAGE_TIMEOUT = { ms: 3_000, leastMs: 600 };
 
-/** The next step of a call. Changes nothing but the state. */
+/** Decides the next step of a call. Changes nothing but the state. */
 export function next(state: AskingState, event: AskingEvent, now: number): Decision {
   if (event.kind === "started") {
     if (event.upstreams.length === 0) return waitForUpstreams(state, now);
@@ -276,7 +276,7 @@ function planOf(
   return new OneAnswer(question, upstreams, view);
 }
 
-/** At the start of the gateway the first vendor may be known some time before the others. */
+/** Waits for further vendors at the start of the gateway, when the first may be usable some time before the others. */
 function waitForVendors(
   state: AskingState,
   upstreams: readonly Upstream[],

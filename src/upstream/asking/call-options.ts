@@ -1,4 +1,4 @@
-// How a call to the nodes of a network wants to be made.
+// The options of a call to the upstreams of a network.
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { AttemptStory, BegunAttempt } from "../../observe/story.ts";
 import type { BodyReader } from "../connection/connection.ts";
@@ -7,75 +7,71 @@ import type { HurriedAsker } from "../node-turns.ts";
 import type { Reply } from "../reply.ts";
 
 export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
-  /** The method's traits; left out: they are looked up. */
+  /** The method's traits; left out: the pool looks them up. */
   readonly traits?: MethodTraits | undefined;
-  /** Which replies of one node alone are not believed. */
+  /** The rule for replies that the gateway does not believe of one upstream alone. */
   readonly crossCheck?: CrossCheckRule | undefined;
-  /**
-   * Is called with each result and refusal before it is judged, so that those that do not count teach something, too.
-   */
+  /** Is called with each result and refusal before the cross-check, so also with replies that do not count. */
   readonly onReply?: ((reply: FinalReply, upstream: string) => void) | undefined;
-  /** The number of the block that the call is about: a node that seems not to have it is asked last. */
+  /** The number of the block that the call is about: the gateway asks an upstream that seems to lack it last. */
   readonly block?: number | undefined;
-  /** The number that a node's head should have reached, where the call is about no single block. */
+  /** The block number that an upstream's head should have reached, where the call is about no single block. */
   readonly reaches?: number | undefined;
-  /** Members of one batch that should be answered by the same node. */
+  /** The batch whose members the same upstream should answer. */
   readonly session?: Session | undefined;
-  /** One of several ways to call the method: a node may have the method, but not this way. */
+  /** One of several ways to call the method: an upstream may support the method, but not this way. */
   readonly variant?: Variant | undefined;
-  /** Makes a reader for an answer while it comes: one for each node that is asked. */
+  /** Makes a reader for an answer while it arrives: one for each attempt. */
   readonly reader?: (() => BodyReader) | undefined;
-  /**
-   * For a call that may go to several nodes at the same time (`broadcast`): see `Arrival`. Left out: it goes to one.
-   */
+  /** Reads the refusal of a transaction that may go to several upstreams (`broadcast`); left out: it goes to one. */
   readonly arrivalOf?: ((refusal: Extract<Reply, { kind: "refused" }>) => Arrival) | undefined;
-  /** The asker for whom the call is; left out: the gateway itself. */
+  /** The key and the caller that the call is for; left out: the gateway itself. */
   readonly asker?: HurriedAsker | undefined;
-  /** Counts what is done for the call. */
+  /** Counts the attempts of the call. */
   readonly ledger?: AttemptLedger | undefined;
 };
 
-/** What is told of the end of a call: one of both, once. */
+/** The callbacks for the end of a call: the pool calls one of both, once. */
 export type CallEnds = {
-  /** @param json The bytes of `result` as a node sent them. */
+  /** @param json The bytes of `result` as the upstream sent them. */
   answered(json: Buffer): void;
   failed(error: unknown): void;
 };
 
 export type CrossCheckRule = {
-  /** Two calls with the same question and the same name here are one call. */
+  /** Equal calls at the same time share one answer only when the name of their rule is the same. */
   readonly name: string;
   /**
-   * Whether this result or refusal of one node alone is not believed, such as null from a node that may lag. Then the
-   * next one is asked. When none has a better answer, the first such answer counts after all.
+   * Whether the gateway does not believe this reply of one upstream alone, such as null from one that may lag. Then it
+   * asks the next upstream. When none has a better answer, the first uncertain answer counts after all.
    */
   readonly isUncertain: (reply: Reply) => boolean;
 };
 
 export type AttemptLedger = {
   /**
-   * Is called when a node is asked, also for retries, hedges and cross-checks.
-   * @returns What is to be told how the attempt ends.
+   * Is called for each attempt, also for retries, hedges and cross-checks.
+   * @returns The record that learns how the attempt ends.
    */
   attempted(attempt: BegunAttempt, method: string): AttemptStory | undefined;
-  /** Is called when an equal call is in flight, whose answer is shared. */
+  /** Is called when the call shares the answer of an equal call in flight. */
   merged(): void;
 };
 
 type Variant = {
   readonly name: string;
-  /** Whether a node says with this reply that it lacks this way. That is remembered like a missing method. */
+  /** Whether an upstream says with this reply that it lacks the way. The gateway remembers that as a missing method. */
   readonly isMissing: (reply: FinalReply) => boolean;
 };
 
-/** Calls that belong together: each goes first to the node that the first of them chose. */
+/** Calls that belong together: each goes first to the upstream that the first of them chose. */
 export type Session = { node: string | undefined };
 
 /**
- * What a refusal says about a transaction that is sent to several nodes: 2: the node has it; 1: it may have been there
- * before, or be elsewhere; 0: nobody has it. Of several refusals the highest is told.
+ * The meaning of a refusal of a transaction that goes to several upstreams: 2: the node has the transaction; 1: this or
+ * another node may have it; 0: it is refused. Of several refusals the caller gets the one with the highest number.
  */
 export type Arrival = 0 | 1 | 2;
 
-/** What a node answers with authority: no other one is asked. */
+/** A reply that can settle a call: a result or a refusal. */
 export type FinalReply = Extract<Reply, { kind: "result" | "refused" }>;

@@ -5,7 +5,7 @@ import type { Pool } from "../pool.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Coalescing } from "./coalescing.ts";
 
-/** Upstream calls that end when told to; `asked` lists them in order. */
+/** A coalescing whose upstream calls end when the test calls `end`; `asked` lists them in order. */
 function coalesced() {
   const asked: { question: string; signal: AbortSignal; end: (how: string | Error) => void }[] = [];
   const call = (method: string, paramsJson: string, signal: AbortSignal, options?: CallOptions) =>
@@ -134,7 +134,7 @@ const walk = fc.array(
   { maxLength: 40 },
 );
 
-/** What should happen, said plainly: a call is on while somebody waits for it. */
+/** The expected behaviour as a simple model: a call is on while a caller waits for it. */
 class Model {
   /** By method, the number of the call that is on. */
   readonly #on = new Map<string, number>();
@@ -168,7 +168,7 @@ class Model {
   }
 }
 
-/** Does the walk for real and in the model, and answers what is left. */
+/** Takes the steps with a real coalescing and in the model, then answers the calls that are left. */
 async function run(todo: readonly Step[]) {
   const { coalescing, asked } = coalesced();
   const model = new Model();

@@ -1,10 +1,10 @@
-// Calls that ask the same at the same time are one call at the upstreams.
+// Joins equal calls that wait at the same time into one call at the upstreams.
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Pool } from "../pool.ts";
 import type { CallEnds, CallOptions } from "./call-options.ts";
 
-/** Made once, since an abort without a reason makes an exception with a stack. */
+/** Shared by all calls: an abort without a reason would create an exception with a stack each time. */
 const NOBODY_WAITS = new Error("all callers have left");
 
 /** A caller that waits for a shared call. */
@@ -15,22 +15,22 @@ type Waiter = {
   readonly reject: (error: unknown) => void;
 };
 
-/** One call at the upstreams, for all callers that wait for it. */
+/** One call at the upstreams, for all callers that wait for its answer. */
 class SharedCall implements CallEnds {
   readonly ending = new Cancellation();
-  /** Most calls have one. */
+  /** undefined until the first caller waits; most calls have one. */
   #waiters: Waiter[] | undefined;
   readonly #paramsJson: string;
   readonly #inFlight: CallsByParams;
 
-  /** @param inFlight It is one of them until nobody waits for it any more. */
+  /** @param inFlight The map that holds the call until it ends or its last caller leaves. */
   constructor(paramsJson: string, inFlight: CallsByParams) {
     this.#paramsJson = paramsJson;
     this.#inFlight = inFlight;
     inFlight.set(paramsJson, this);
   }
 
-  /** The shared answer. Rejects at this caller's timeout. */
+  /** Resolves to the shared answer. Rejects when this caller's signal aborts. */
   wait(signal: Signal): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
@@ -65,18 +65,18 @@ class SharedCall implements CallEnds {
     return waiter;
   }
 
-  /** An equal call after this is a new one. */
+  /** Makes the next equal call a new one. */
   #end(): void {
     if (this.#inFlight.get(this.#paramsJson) === this) this.#inFlight.delete(this.#paramsJson);
   }
 }
 
-/** Calls in flight that differ in their parameters alone. */
+/** Calls in flight that differ in their parameters alone, by parameters. */
 type CallsByParams = Map<string, SharedCall>;
 
-/** Joins calls that ask the same at the same time into one. */
+/** Callers of equal calls share one upstream call, which is aborted when the last of them leaves. */
 export class Coalescing {
-  /** By method, variant and rule of cross-checks, which are few. One text of all would be made for each call. */
+  /** By method, variant and cross-check rule, which are few. Nested maps spare each call a joined key. */
   readonly #inFlight = new Map<string, Map<string, Map<string, CallsByParams>>>();
   readonly #pool: Pick<Pool, "begin">;
 
@@ -85,7 +85,7 @@ export class Coalescing {
     this.#pool = pool;
   }
 
-  /** As `Pool.call`, for calls that change nothing. Nobody may write to the bytes of the answer, which is shared. */
+  /** As `Pool.call`, for calls that change nothing. Callers share the bytes of the answer and must not change them. */
   call(method: string, paramsJson: string, signal: Signal, options?: CallOptions): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
     const inFlight = this.#callsOf(method, options);
@@ -107,7 +107,7 @@ export class Coalescing {
   }
 }
 
-/** The map that has this name in another one; an empty one where there was none. */
+/** The inner map of this name; makes an empty one where there is none. */
 function madeIn<Name, Inner>(maps: Map<string, Map<Name, Inner>>, name: string): Map<Name, Inner> {
   let inner = maps.get(name);
   if (!inner) {

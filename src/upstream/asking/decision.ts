@@ -1,4 +1,4 @@
-// What may happen to a call on its way to the upstreams, and what may be decided of it.
+// The events of a call on its way to the upstreams, and the decisions that they may lead to.
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
@@ -12,11 +12,11 @@ export type UpstreamQuestion = {
   readonly paramsJson: string;
   readonly traits: MethodTraits;
   readonly options: CallOptions;
-  /** See `CallOptions`. For a call for the head the network decides. */
+  /** As `CrossCheckRule.isUncertain`; for a call that asks for the head, the pool may set it. */
   readonly isUncertain: CrossCheckRule["isUncertain"] | undefined;
 };
 
-/** What a decision may look at besides the call itself: questions that change nothing. */
+/** The part of the network that a decision may read besides the call itself: members that change nothing. */
 export type NetworkView = Pick<
   NetworkCalls,
   | "usableFor"
@@ -30,14 +30,14 @@ export type NetworkView = Pick<
 >;
 
 export type AskingEvent =
-  /** The call starts, or an upstream is usable again for which it waited. `upstreams`: the best one first. */
+  /** The call starts, or an upstream has become usable while the call waited for one. `upstreams`: best first. */
   | { readonly kind: "started"; readonly upstreams: readonly Upstream[] }
-  /** The attempt that was decided last has begun. */
+  /** The driver has begun the attempt that was decided last. */
   | { readonly kind: "begun" }
   | { readonly kind: "reply"; readonly attempt: Attempt; readonly reply: Reply }
-  /** The time has come for which the call waited. */
+  /** The time until which the call waited has come. */
   | { readonly kind: "timer" }
-  /** Nobody wants the answer any more. */
+  /** The signal of the call has aborted: nobody waits for the answer any more. */
   | { readonly kind: "aborted" };
 
 export type ReplyEvent = Extract<AskingEvent, { kind: "reply" }>;
@@ -48,17 +48,17 @@ export type Decision = Attempt | Wait | Settlement;
 export type Attempt = {
   readonly kind: "ask";
   readonly upstream: Upstream;
-  /** How many attempts the call had before. */
+  /** The number of attempts that the call made before this one. */
   readonly order: number;
-  /** How often this upstream was asked for the call, with this attempt. */
+  /** The number of attempts of the call at this upstream, with this one. */
   readonly tries: number;
-  /** Why the attempts before were not enough; undefined where that is not counted. */
+  /** The reason for another attempt, for the metric; undefined: the metric does not count this attempt. */
   readonly why: AttemptReason | undefined;
-  /** Whether it is paid from the hedge budget. */
+  /** Whether the attempt is paid from the hedge budget. */
   readonly isHedge: boolean;
-  /** Whether it breaks a limit that was only learned. */
+  /** Whether the attempt exceeds a rate limit that the gateway has only learned from replies. */
   readonly isInsistent: boolean;
-  /** undefined until it is sent, since it may wait for its turn. The driver sets it. */
+  /** undefined until the upstream sends the call, which may wait for its turn; the upstream sets it. */
   call: OpenCall | undefined;
 };
 
@@ -66,9 +66,9 @@ export type AttemptReason = Parameters<NetworkCalls["askedAgain"]>[0];
 
 export type Wait = {
   readonly kind: "wait";
-  /** By the clock's `now`; Infinity: it waits for replies only. */
+  /** By the clock's `now`; Infinity: the call waits for replies only. */
   readonly untilMs: number;
-  /** What the call waits for, where the number of waiting calls is bounded. */
+  /** The shortage that the call waits out, where the number of such calls is bounded. */
   readonly shortOf: Shortage | undefined;
 };
 
@@ -82,7 +82,7 @@ export type Settlement = {
   readonly othersMs: number;
   /** The upstreams whose answers differ from the outcome. */
   readonly dissenters: readonly Vote[];
-  /** Whether no upstream had a turn for it. */
+  /** Whether the call fails because no upstream had a turn for it. */
   readonly isOccupied: boolean;
 };
 
@@ -98,8 +98,8 @@ export const settlementOf = (
 
 /**
  * The error for a caller when no upstream gave an answer.
- * @param seen What became of the attempts.
- * @param call.waitMs How long its turn would have taken at upstreams where too much waits.
+ * @param seen The kinds of the replies to the attempts.
+ * @param call.waitMs How long the call would have waited for a turn at the upstreams, in milliseconds.
  */
 export function whyNobody(
   seen: readonly Reply["kind"][],
@@ -115,7 +115,7 @@ export function whyNobody(
   return errors.upstreamsFailed();
 }
 
-/** What a dissenter said and what the others said, from a little before where they differ. */
+/** The texts of a dissenter and of the others: around their first difference, or their beginnings where none agree. */
 export function sayings(
   reply: FinalReply,
   outcome: FinalReply | RpcError,
@@ -138,7 +138,7 @@ const SAID_BYTES = 160;
 const bytesOf = (reply: FinalReply): Buffer =>
   reply.kind === "result" ? reply.json : Buffer.from(`refused: ${reply.code} ${reply.message}`);
 
-/** How many bytes both have in common at the beginning. */
+/** The number of bytes at the beginning that both have in common. */
 function sameBytes(one: Buffer, other: Buffer): number {
   const most = Math.min(one.length, other.length);
   let at = 0;

@@ -1,5 +1,5 @@
-// What the calls of one network share: its upstreams, the budget of hedges, how long methods usually take, and how many
-// calls wait.
+// The state that the calls of one network share: its upstreams, the hedge budget, the usual time of each method, and
+// the calls that wait.
 
 import type { Logger } from "pino";
 import type { NetworkSettings } from "../../config/schema.ts";
@@ -20,7 +20,7 @@ export type NetworkCallsParts = {
   readonly pool: {
     /** The upstreams that may be asked now, in the order of the configuration. */
     usable(): readonly Upstream[];
-    /** Of each upstream it is known whether it can be asked. */
+    /** Whether each upstream has been found usable or not. */
     isSettled(): boolean;
     /** All upstreams of the network. */
     readonly nodes: readonly Upstream[];
@@ -30,12 +30,12 @@ export type NetworkCallsParts = {
   readonly log: Pick<Logger, "warn">;
 };
 
-/** What a call waits for; the number of such calls is bounded. */
+/** The reason that a call waits; the number of calls that wait for each is bounded. */
 export type Shortage = "budget" | "upstreams";
 
 export type Waiting = { resume(): void };
 
-/** How many calls may wait for budget, and how many for an upstream that can be asked. */
+/** The most calls that may wait for budget, and the most that may wait for a usable upstream. */
 const MOST_WAITING = 2_000;
 const LOG_AGAIN_AFTER_MS = 60_000;
 /** Stands for all upstreams: no upstream has an empty name. */
@@ -46,9 +46,9 @@ export class NetworkCalls {
   #hedges: HedgeBudget;
   #order: NodeOrder;
   readonly #waiting = { budget: new Set<Waiting>(), upstreams: new Set<Waiting>() };
-  /** When a call found that no upstream can be asked; undefined while one can. */
+  /** The time at which a call first found no usable upstream; undefined while there is one. */
   #outSinceMs: number | undefined;
-  /** When the log last had a line about a dissenting upstream, or about all. */
+  /** The time of the last log line about a dissenting upstream, or about all upstreams, by name. */
   readonly #loggedAtMs = new Map<string, number>();
   #options: NetworkCallsOptions;
   readonly #parts: NetworkCallsParts;
@@ -76,7 +76,7 @@ export class NetworkCalls {
     return this.#order.forBlocks(this.#parts.pool.usable());
   }
 
-  /** As `bestForBlocks` for a call, which is counted: now and then a new upstream comes first. */
+  /** As `bestForBlocks`, for a call, which counts: now and then a new upstream comes first. */
   takeOrder(call: {
     readonly method: string;
     readonly traits: MethodTraits;
@@ -85,14 +85,14 @@ export class NetworkCalls {
     return this.#order.forCall(this.usableFor(call.traits), call, call.options);
   }
 
-  /** The upstreams that may be asked for such work now, in the order of the configuration. */
+  /** The upstreams that may be asked for this kind of work now, in the order of the configuration. */
   usableFor({ workKind }: Pick<MethodTraits, "workKind">): readonly Upstream[] {
     const { pool } = this.#parts;
     if (workKind !== "submission") return pool.usable();
     const { broadcast } = this.#options;
     const takers = takersOf(pool.usable(), pool.nodes, broadcast);
     if (takers.length > 0) return takers;
-    // A drained upstream is asked where only drained ones may take the transaction.
+    // A drained upstream takes the transaction where only drained upstreams may.
     return takersOf(
       pool.nodes.filter(({ state }) => state === "usable"),
       pool.nodes,
@@ -105,28 +105,28 @@ export class NetworkCalls {
     return this.#parts.pool.nodes.length > 1;
   }
 
-  /** Of each upstream it is known whether it can be asked. */
+  /** Whether each upstream has been found usable or not. */
   isSettled(): boolean {
     return this.#parts.pool.isSettled();
   }
 
-  /** Since when no upstream can be asked, by the clock's `now`; undefined while one can. */
+  /** The beginning of the time without a usable upstream, by the clock's `now`; undefined while there is one. */
   outSinceMs(now: number): number | undefined {
     return this.#parts.pool.usable().length > 0 ? undefined : (this.#outSinceMs ?? now);
   }
 
-  /** Whether it is further behind the best upstream than is tolerated. */
+  /** Whether the upstream lags behind the best one by more than `toleratedLag` blocks. */
   isBehind(upstream: Pick<Upstream, "head" | "isElsewhere">): boolean {
     const { toleratedLag } = this.#options;
     return isBehind(upstream, { head: this.headNumber(), toleratedLag });
   }
 
-  /** undefined while no head is known. */
+  /** The highest head of the usable upstreams; undefined while none is known. */
   headNumber(): number | undefined {
     return headOf(this.#parts.pool.usable());
   }
 
-  /** How long such calls usually take at most, in milliseconds. */
+  /** The time after which a call of the method is slower than usual, and a hedge is due, in milliseconds. */
   usualMs(method: string): number {
     return hedgeDelayMs(this.times.p95Ms(method), this.#options.hedging);
   }
@@ -135,7 +135,7 @@ export class NetworkCalls {
     return this.#hedges.hasLeft;
   }
 
-  /** Whether one more call may wait for this. */
+  /** Whether one more call may wait for this reason. */
   mayWait(shortOf: Shortage): boolean {
     return this.#waiting[shortOf].size < MOST_WAITING;
   }
@@ -150,7 +150,7 @@ export class NetworkCalls {
     this.#waiting[shortOf].delete(call);
   }
 
-  /** To be called when an upstream can be asked again, or never will be: all calls that wait for one look again. */
+  /** Lets all calls that wait for an upstream look again: one is usable, or the pool closes. */
   resume(): void {
     this.#outSinceMs = undefined;
     for (const call of [...this.#waiting.upstreams]) call.resume();
@@ -160,7 +160,7 @@ export class NetworkCalls {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 
-  /** @param sayings The beginning of what it said, and of what the others said. */
+  /** @param sayings As `sayings` of `decision.ts` makes them. */
   dissented(
     upstream: string,
     method: string,
@@ -181,7 +181,7 @@ export class NetworkCalls {
     );
   }
 
-  /** Writes one line a minute for each upstream, not one each time. */
+  /** Writes at most one line a minute for each upstream. */
   #logSeldom(upstream: string, log: () => void): void {
     const now = this.#parts.clock.now();
     if (now - (this.#loggedAtMs.get(upstream) ?? Number.NEGATIVE_INFINITY) < LOG_AGAIN_AFTER_MS)
@@ -193,19 +193,19 @@ export class NetworkCalls {
 
 type HedgingOptions = NetworkSettings["hedging"];
 
-/** The time before a hedge while a method's times are not known. */
+/** The time before a hedge while the method's usual time is not known. */
 const UNKNOWN_MS = 500;
 
-/** @param p95Ms The 95th percentile of this method's times; undefined when there are too few. */
+/** @param p95Ms The 95th percentile of the method's times; undefined when too few are known. */
 export const hedgeDelayMs = (p95Ms: number | undefined, options: HedgingOptions): number =>
   Math.min(options.mostMs, Math.max(options.leastMs, p95Ms ?? UNKNOWN_MS));
 
-/** How many hedges may be saved, for the moment in which a node becomes slow with many calls in flight. */
+/** The most hedges that may be saved, for the moment when a node with many calls in flight becomes slow. */
 const MOST_SAVED = 50;
 
-/** Allows a number of hedges for a number of calls. */
+/** A token bucket of hedges: each call adds `share` of one. */
 export class HedgeBudget {
-  /** From 0 to `MOST_SAVED` hedges. */
+  /** The number of saved hedges, from 0 to `MOST_SAVED`. */
   #saved = MOST_SAVED;
   readonly #share: number;
 
@@ -231,12 +231,12 @@ export class HedgeBudget {
   }
 }
 
-/** Further names share one measure, since callers may invent names. */
+/** Methods beyond this number share one window, since callers may invent names. */
 const MOST_METHODS = 100;
-/** How many answers are needed to tell what is usual. */
+/** The number of answers from which the usual time is known. */
 const LEAST_ANSWERS = 20;
 
-/** How long each method takes on a network, whichever upstream answers: this shows which calls are slow. */
+/** The times of each method on a network, over all upstreams: they show which calls are slow. */
 export class MethodTimes {
   readonly #windowByMethod = new Map<string, SlidingWindow>();
   readonly #others: SlidingWindow;
@@ -251,9 +251,9 @@ export class MethodTimes {
     this.#windowOf(method).answered(ms);
   }
 
-  /** undefined while there are too few answers. */
+  /** The 95th percentile of the method's times, in milliseconds; undefined while there are too few answers. */
   p95Ms(method: string): number | undefined {
-    // A name that nobody ever answered gets no window of its own.
+    // A method that no upstream ever answered gets no window of its own.
     const { answers, p95Ms } = (this.#windowByMethod.get(method) ?? this.#others).summary();
     return answers >= LEAST_ANSWERS ? p95Ms : undefined;
   }

@@ -1,4 +1,4 @@
-// Whatever upstreams do: how each call ends, and what it may ask until then. A failure prints its seed.
+// Properties of each call under any behaviour of its upstreams: how it ends, and which attempts it may make.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -79,7 +79,7 @@ describe("every call", () => {
       fc.property(anyWorld, (given) => {
         const { asked } = decided({ ...given, method: ACTING, rule: undefined, copies: 1 });
         for (const [index, { reply, repliedAtMs }] of asked.slice(0, -1).entries()) {
-          expect(repliedAtMs).toBeLessThanOrEqual(asked[index + 1]?.atMs ?? 0); // no hedge either
+          expect(repliedAtMs).toBeLessThanOrEqual(asked[index + 1]?.atMs ?? 0); // no hedge
           const wasSent = reply?.kind === "failed" && reply.reason === "ECONNRESET";
           expect(wasSent || reply?.kind === "timeout").toBe(false);
         }
@@ -208,7 +208,7 @@ describe("the driver", () => {
     ));
 });
 
-/** The same call as `decided`, with promises and a clock. */
+/** Runs the call of `decided` in a `CallDriver`, with promises and a clock. */
 async function driven(world: World) {
   const clock = new FakeClock();
   const asked: string[] = [];

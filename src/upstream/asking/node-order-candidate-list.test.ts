@@ -9,7 +9,7 @@ type Node = {
   readonly mayBeTried?: boolean;
 };
 
-/** A list of nodes a, b, c … for a call of `m` that costs 3; budgets may be changed later. */
+/** A list of nodes a, b, c … for a call of `m` that costs 3; `wait` changes a node's budget. */
 function listOf(nodes: readonly Node[], way?: string) {
   const waits = new Map<string, number>();
   const queued = nodes.map((node, index) => {
@@ -29,7 +29,7 @@ function listOf(nodes: readonly Node[], way?: string) {
     return { name, isMissing, health, budget } as unknown as Upstream;
   });
   const list = new CandidateList(queued, { method: "m", way });
-  /** All that it gives, in order. */
+  /** The names of all nodes that the list gives, in order. */
   const taken = (): string => {
     let names = "";
     for (let node = list.take(); node; node = list.take()) names += node.name;
@@ -111,7 +111,7 @@ describe("the nodes that a call may go to", () => {
   it("are, for a cross-check, not those without budget either who were given up", () => {
     const { list } = listOf([{}, { waitMs: 5, breaker: "open" }, { waitMs: 9 }]);
     list.take();
-    expect(list.advance()).toBeUndefined(); // they have been looked at
+    expect(list.advance()).toBeUndefined(); // the list has set both aside
     list.dropOpen("state");
     expect([list.limited, list.soonestMs]).toEqual([1, 9]);
   });
@@ -158,7 +158,7 @@ describe("nodes without budget", () => {
   it("are asked insistently, one after the other, when they never told a limit", () => {
     const learned = { waitMs: 2_000, mayBeTried: true };
     const { list, taken } = listOf([{ waitMs: 1 }, learned, learned]);
-    expect(list.insistent).toBeUndefined(); // nobody was found without budget yet
+    expect(list.insistent).toBeUndefined(); // the list has set no node aside yet
     expect(taken()).toBe("");
     for (const name of ["b", "c"]) {
       const node = list.insistent;

@@ -17,7 +17,7 @@ const WELL: Omit<Candidate, "name"> = {
 
 type Trait = Partial<Omit<Candidate, "name">>;
 
-/** Candidates a, b, c …: well, but for what is told. */
+/** Candidates a, b, c …: healthy, except for the given traits. */
 const those = (...traits: readonly Trait[]): Candidate[] =>
   traits.map((trait, index) => ({ name: "abcdef"[index] ?? "z", ...WELL, ...trait }));
 
@@ -200,7 +200,7 @@ const someone: fc.Arbitrary<Trait> = fc.record({
 });
 const anybody = fc.array(someone, { maxLength: 6 }).map((traits) => those(...traits));
 
-/** Ways to be worse, of which each is one respect. */
+/** Changes that each make a candidate worse in one respect. */
 const WORSE: readonly ((candidate: Candidate) => Trait)[] = [
   () => ({ breaker: "open" }),
   ({ waitMs }) => ({ waitMs: waitMs + 1 }),

@@ -6,7 +6,7 @@ type Node = {
   readonly at?: number;
   readonly isElsewhere?: boolean;
   readonly waitMs?: number;
-  /** Its oldest block. */
+  /** The oldest block that the node has. */
   readonly from?: number;
   readonly isUntried?: boolean;
 };
@@ -106,7 +106,7 @@ it.each([
   { all: [a, b], usable: [b], broadcast: undefined, want: [b] },
   { all: [a, one, b, two], usable: [a, one, b, two], broadcast: undefined, want: [one, two] },
   { all: [a, one, b, two], usable: [a, b, two], broadcast: undefined, want: [two] },
-  { all: [a, one], usable: [a], broadcast: undefined, want: [] }, // no substitute
+  { all: [a, one], usable: [a], broadcast: undefined, want: [] }, // no public node replaces a private one
   { all: [a, one, b], usable: [a, one, b], broadcast: 2, want: [a, b] },
   { all: [a, one], usable: [a, one], broadcast: 1, want: [a] },
 ])("of $all.length nodes with broadcast $broadcast, $want.length take transactions %#", (given) => {

@@ -1,14 +1,13 @@
-// Which upstreams may have a call, and in which order: the best one first, but a new one now and then, and within a
-// batch the one that began it (`rank` decides, purely). And the list of upstreams that are left for a call while it
-// goes on.
+// Ranks the upstreams for a call: the best one first, but now and then a new one, and within a batch the one that its
+// first member chose. `CandidateList` has the upstreams that are left for a call while it goes on.
 import { type MethodTraits, traitsFor, type WorkKind } from "../../namespaces/known-method.ts";
 import type { Breaker } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions } from "./call-options.ts";
 
-/** One call in this many goes to a node that is new or recovered. */
+/** For each kind of work, one call in this many may go to a node that is new or recovered. */
 const TRIAL_EVERY = 16;
-/** The calls by which the chain is followed; another family has others of the same price. */
+/** The calls that follow the chain; those of other families cost the same. */
 const WHOLE_BLOCKS = {
   method: "eth_getBlockByNumber",
   traits: traitsFor("read", { workKind: "blocks" }),
@@ -40,7 +39,7 @@ export class NodeOrder {
     return chosen ? [chosen, ...ranked.filter((node) => node !== chosen)] : ranked;
   }
 
-  /** The order for reading whole blocks one after the other. */
+  /** The order for calls that read whole blocks one after the other. */
   forBlocks<Node extends RankedUpstream>(nodes: readonly Node[]): readonly Node[] {
     return inOrder(nodes, {
       ...{ ...WHOLE_BLOCKS, toleratedLag: this.#toleratedLag },
@@ -48,7 +47,7 @@ export class NodeOrder {
     });
   }
 
-  /** @returns The number of this call among the calls for such work. */
+  /** Counts the call. @returns Its number among the calls for the same kind of work. */
   #count({ workKind }: MethodTraits): number {
     const calls = (this.#callsByKind.get(workKind) ?? 0) + 1;
     this.#callsByKind.set(workKind, calls);
@@ -66,15 +65,15 @@ export type Wanted = {
   readonly traits: MethodTraits;
   /** The number of the block that the call is about. */
   readonly block: number | undefined;
-  /** See `CallOptions`. */
+  /** As in `CallOptions`. */
   readonly reaches: number | undefined;
-  /** How many blocks behind the best node do not count. */
+  /** The largest lag behind the best node that counts as none, in blocks. */
   readonly toleratedLag: number;
-  /** A node that is new or recovered may get this call. */
+  /** Whether a node that is new or recovered may get this call. */
   readonly isTrial: boolean;
 };
 
-/** Best first. For what only one node has, the order of the configuration counts. */
+/** Best first. Calls about something that only one node has, such as a filter, take the order of the configuration. */
 export function inOrder<Node extends RankedUpstream>(
   nodes: readonly Node[],
   wanted: Wanted,
@@ -87,7 +86,7 @@ export function inOrder<Node extends RankedUpstream>(
   return (order as typeof candidates).map(({ index }) => nodes[index] as Node);
 }
 
-/** The highest head that a node on the followed chain told. */
+/** The highest head of the nodes on the followed branch; undefined while none is known. */
 export function headOf(
   nodes: readonly Pick<Upstream, "head" | "isElsewhere">[],
 ): number | undefined {
@@ -97,7 +96,7 @@ export function headOf(
   return highest;
 }
 
-/** Whether a node counts as lagging, for calls that are about no block. */
+/** Whether a node counts as lagging for calls that are about no block. */
 export const isBehind = (
   node: Pick<Upstream, "head" | "isElsewhere">,
   { head, toleratedLag }: { readonly head: number | undefined; readonly toleratedLag: number },
@@ -131,7 +130,7 @@ function lagOf(
   head: number | undefined,
 ): number {
   if (isElsewhere) return Number.POSITIVE_INFINITY;
-  if (!own || head === undefined) return 0; // nobody knows
+  if (!own || head === undefined) return 0; // the lag is unknown
   if (reaches !== undefined) return Math.max(0, reaches - own.number);
   const lag = head - own.number;
   return lag <= toleratedLag ? 0 : lag;
@@ -140,9 +139,11 @@ function lagOf(
 type Taker = { readonly options: Pick<Upstream["options"], "isPrivate"> };
 
 /**
+ * The nodes that may take a transaction: where the network has private nodes, only these, or with `broadcast` only the
+ * others.
  * @param usable The nodes that may be asked now.
  * @param all All nodes of the network: while its private nodes are away, others do not replace them.
- * @param broadcast How many nodes it is sent to; undefined: it need not be everywhere.
+ * @param broadcast The number of nodes that get the transaction; undefined: it goes to one, which may be private.
  */
 export function takersOf<Node extends Taker>(
   usable: readonly Node[],
@@ -157,39 +158,36 @@ export function takersOf<Node extends Taker>(
 export type Candidate = {
   readonly name: string;
   readonly breaker: Breaker["kind"];
-  /** How long its budget makes a call wait, in milliseconds. */
+  /** How long the node's budget makes a call wait, in milliseconds. */
   readonly waitMs: number;
-  /** It said that it does not have what the call is about, such as old state. */
+  /** The node seems to lack the data that the call needs, such as old state. */
   readonly isLacking: boolean;
-  /** How many blocks it is behind what the call needs, or behind the best node; infinite on another fork. */
+  /** How many blocks the node lacks that the call needs, or lags behind the best node; infinite on another branch. */
   readonly lag: number;
-  /** 0 to 1. */
+  /** The share of recent calls that failed, from 0 to 1. */
   readonly errorRate: number;
-  /** The mean time of its answers to this kind of work, with slow ones; undefined when there were none lately. */
+  /** The mean time of the node's answers to this kind of work, in milliseconds; undefined without recent ones. */
   readonly meanMs: number | undefined;
-  /** The calls that it has to answer, and those that wait for it. */
+  /** The number of calls that the node has not answered, or that wait for a turn at it. */
   readonly inFlight: number;
-  /**
-   * Set by the operator: a node of weight 2 gets twice the calls of an equal one. 0: it is asked only when no other can
-   * be.
-   */
+  /** Set by the operator: weight 2 gets twice the calls of weight 1; a node of weight 0 comes after the others. */
   readonly weight: number;
-  /** Set by the operator, in any unit: the cheaper of two healthy nodes is asked. */
+  /** Set by the operator, in any unit: of two healthy nodes the cheaper one is asked first. */
   readonly price: number;
   readonly isUntried: boolean;
 };
 
-/** Error rates that differ by less than this do not decide. */
+/** Error rates within the same step of this size do not decide. */
 const ERROR_STEP = 0.05;
-/** Stands for nodes that were not measured while others were: they are the last among equals. */
+/** Stands for the mean time of a node that was not measured: such nodes are the last among equals. */
 const UNMEASURED_MS = 60_000;
 
 type Sorted = { readonly candidate: Candidate; readonly keys: readonly number[] };
 
 /**
- * Best first. A node with an open breaker or without budget, or one that is known to lack something, is asked only when
- * the others failed. A lagging node comes after all that do not lag, a failing one after all that do not fail. Then the
- * cheaper one is first, then the faster one, as far as it is not busy. Equals stay in the order of the configuration.
+ * Best first, by these keys in turn: a closed circuit breaker, the wait for budget, data that is there, the lag, a
+ * weight above 0, the error rate in steps, the price, and the expected time with the calls in flight. Equal nodes stay
+ * in the order of the configuration. Pure.
  */
 export function rank(candidates: readonly Candidate[]): readonly Candidate[] {
   if (candidates.length < 2) return candidates;
@@ -200,9 +198,8 @@ export function rank(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 /**
- * The same order with a node in front that is new or recovered, so that it becomes known. Not when it lags, costs more,
- * or has no budget.
- * @param ranked As `rank` gives it.
+ * The order of `rank`, but with the first new or recovered node in front, so that its health becomes known. Such a node
+ * must not lag or cost more than the best node, lack the data, be without budget, or have weight 0.
  */
 export function withTrial(ranked: readonly Candidate[]): readonly Candidate[] {
   const [best] = ranked;
@@ -231,14 +228,14 @@ const keysOf = (candidate: Candidate): readonly number[] => [
   loadOf(candidate),
 ];
 
-/** How long a call may take at the node, with the calls that it already has. */
+/** How long a call may take at the node, with the calls that the node already has; divided by the weight. */
 const loadOf = ({ meanMs = UNMEASURED_MS, inFlight, weight }: Candidate): number =>
   (meanMs * (inFlight + 1)) / (weight || 1);
 
 function byKeys(a: Sorted, b: Sorted): number {
   for (const [index, key] of a.keys.entries()) {
     const other = b.keys[index] ?? 0;
-    if (key !== other) return key < other ? -1 : 1; // two infinite lags have no difference
+    if (key !== other) return key < other ? -1 : 1; // a subtraction of two infinite lags would give NaN
   }
   return 0;
 }
@@ -250,11 +247,11 @@ type WantedMethod = {
 };
 
 /**
- * The upstreams that a call may still go to, in order. Those that lack the method are skipped; those without budget
- * come back when they have some.
+ * The upstreams that a call may still go to, in order. The list skips upstreams that lack the method, and sets those
+ * without budget aside until `comeBack`.
  */
 export class CandidateList {
-  /** How many upstreams lack the method. */
+  /** How many upstreams the list skipped, since they lack the method. */
   missing = 0;
   #next: Upstream[];
   /** The upstreams that have no budget now. */
@@ -273,7 +270,7 @@ export class CandidateList {
     return this.#next.length > 0;
   }
 
-  /** Skips upstreams at the front that cannot be asked now. @param now By the clock. @returns The first that can; it stays. */
+  /** Drops upstreams that cannot be asked now from the front. @returns The first that can, which stays in the list. */
   advance(now?: number): Upstream | undefined {
     for (let first = this.#next[0]; first; first = this.#next[0]) {
       if (this.#isMissing(first)) this.missing += 1;
@@ -296,14 +293,14 @@ export class CandidateList {
     this.#next.push(...added);
   }
 
-  /** Removes upstreams whose circuit breaker is open: they are not asked for a cross-check. */
+  /** Removes upstreams whose circuit breaker is open: no cross-check asks them. */
   dropOpen(workKind: WorkKind): void {
     const isAsked = ({ health }: Upstream): boolean => health.ofKind(workKind).breaker !== "open";
     this.#next = this.#next.filter(isAsked);
     this.#limited = this.#limited.filter(isAsked);
   }
 
-  /** To be called when the upstream was asked too often. */
+  /** Sets an upstream aside which replied that it is asked too often. */
   giveBack(upstream: Upstream): void {
     this.#limited.push(upstream);
   }
@@ -312,7 +309,7 @@ export class CandidateList {
     return this.#limited.length;
   }
 
-  /** How long until the first upstream without budget has some, in milliseconds. */
+  /** The time until the first upstream without budget has some, in milliseconds. */
   get soonestMs(): number {
     return Math.min(...this.#limited.map((upstream) => this.#waitMs(upstream)));
   }
@@ -322,7 +319,7 @@ export class CandidateList {
     this.#next.push(...this.#limited.splice(0));
   }
 
-  /** An upstream without budget whose limit was only learned, which may be broken. */
+  /** An upstream without budget whose rate limit was only learned, so that a call may exceed it. */
   get insistent(): Upstream | undefined {
     const { method } = this.#wanted;
     return this.#limited.find(({ budget }) => budget.mayBeTried(budget.costOf(method)));

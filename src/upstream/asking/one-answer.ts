@@ -1,5 +1,5 @@
-// Plans a call for which one upstream's answer is enough. Another one is asked when an attempt fails (a retry), when it
-// is slow (a hedge), and when its answer is not believed (a cross-check).
+// Plans a call for which one upstream's answer is enough. The plan asks another upstream when an attempt fails (a
+// retry), when it is slow (a hedge), and when its answer needs a second opinion (a cross-check).
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
@@ -19,36 +19,36 @@ import {
 } from "./decision.ts";
 import { CandidateList } from "./node-order.ts";
 
-/** When all upstreams were asked and none answers, it looks this often whether another one is back, in milliseconds. */
+/** The pause between two looks for upstreams that are back, once the call has asked all and none answers, in ms. */
 const LOOK_OUT_MS = 100;
-/** How many upstreams may work for one call at the same time when a learned limit is broken for it. */
+/** A call exceeds a learned limit for a hedge only while it has no more than this number of open attempts. */
 const MOST_AT_ONCE = 3;
-/** When a call would wait longer than this for a limit that was only learned, it breaks the limit, in milliseconds. */
+/** A call that would wait longer than this for a learned rate limit exceeds the limit instead, in milliseconds. */
 const INSISTS_AFTER_MS = 250;
-/** Attempts that lose are still awaited for this time: their upstreams are measured by that. */
+/** How long the driver still waits for attempts that lost, in milliseconds: this measures their upstreams. */
 const LISTEN_MS = 1_000;
-/** A request that an upstream never got may be sent to another one, whatever it is. */
+/** Failures before an upstream got the request: any call may then go to another upstream. */
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|UND_ERR_CONNECT_TIMEOUT|waiting to reconnect)$/;
 
-/** Never written to. */
+/** The list without attempts; nobody writes to it. */
 const NONE: Attempt[] = [];
 
 export class OneAnswer {
   readonly #candidates: CandidateList;
-  /** A list of one is a list of one: the first `push` would make room for seventeen. */
+  /** Begins as a literal of one element, since the first `push` into an empty array makes room for 17. */
   #underWay: Attempt[] = NONE;
   readonly #failures: Reply["kind"][] = [];
   #attempts = 0;
-  /** The shortest wait for a turn among those that were too long, in milliseconds. */
+  /** The shortest of the waits for a turn that were too long, in milliseconds. */
   #occupiedMs = NEVER;
-  /** The attempt beside which another one begins if it is not answered at `#hedgeAtMs`. */
+  /** The newest attempt: the plan hedges the call when no reply to the attempt has come at `#hedgeAtMs`. */
   #watched: Attempt | undefined;
   #hedgeAtMs = NEVER;
   #check: CrossCheck | undefined;
   readonly #budgetWait = new BudgetWait();
   #settled: Settlement | undefined;
-  /** How long such calls usually take at most. */
+  /** How long calls of the method usually take at most, in milliseconds. */
   readonly #usualMs: number;
   readonly #question: UpstreamQuestion;
   readonly #view: NetworkView;
@@ -77,7 +77,7 @@ export class OneAnswer {
     }
   }
 
-  /** The attempt that has just become slower than usual. */
+  /** The open attempt that has just become slower than usual. */
   overdue(now: number): Attempt | undefined {
     const watched = this.#watched;
     return watched && this.#hedgeAtMs <= now && this.#underWay.includes(watched)
@@ -85,7 +85,7 @@ export class OneAnswer {
       : undefined;
   }
 
-  /** Asks the next upstream. When there is none and no attempt is open, the call ends. */
+  /** Asks the next upstream. When there is none and no attempt is open, the call waits for budget or ends. */
   #askNext(why: AttemptReason | undefined, now: number): Decision {
     const upstream = this.#candidates.take(now);
     if (upstream) return this.#ask(attemptAt(upstream, this.#attempts, why), now);
@@ -145,7 +145,7 @@ export class OneAnswer {
     return isBelieved ? this.#wait() : this.#askNext("cross-check", now);
   }
 
-  /** Whether a lagging upstream was asked only because better ones are slow: the call waits a little more for those. */
+  /** Whether only slow upstreams brought the call to this lagging one: the call waits a little for the better ones. */
   #isHasty({ order, upstream }: Attempt): boolean {
     if (!this.#underWay.some((other) => other.order < order)) return false;
     // A node that lacks the block refuses; a transaction may go to any node.
@@ -154,7 +154,7 @@ export class OneAnswer {
     return traits.workKind !== "submission" && this.#view.isBehind(upstream);
   }
 
-  /** Things that are due at the same time are done in this order. */
+  /** Handles a timer. When several things are due at the same time, the order of the lines decides. */
   #look(now: number): Decision {
     if (this.#check?.end(this.#underWay, now)) return this.#giveUp();
     if (this.#budgetWait.end(now)) {
@@ -164,10 +164,7 @@ export class OneAnswer {
     return this.#hedgeAtMs <= now ? this.#hedge(now) : this.#wait();
   }
 
-  /**
-   * Looks for other upstreams: those that are back, those that have budget by now, and those whose learned limit may be
-   * broken.
-   */
+  /** Asks another candidate: one that is left, is back, has budget by now, or has a learned limit to be exceeded. */
   #hedge(now: number): Decision {
     const candidates = this.#candidates;
     this.#hedgeAtMs = NEVER;
@@ -184,7 +181,7 @@ export class OneAnswer {
   }
 
   #askBeside(now: number): Decision {
-    // An upstream that has stopped answering has lost the call: then this is no hedge.
+    // When the watched upstream has stopped answering, the new attempt is a retry and costs no hedge budget.
     const isHedge = !this.#watched?.upstream.health.isStalled(this.#question.traits.workKind);
     const upstream = isHedge && !this.#view.mayHedge() ? undefined : this.#candidates.take();
     if (upstream)
@@ -197,7 +194,7 @@ export class OneAnswer {
     if (this.#view.hasOthers()) this.#candidates.add(this.#view.usableFor(this.#question.traits));
   }
 
-  /** All that are left have no budget: the call waits for one, or breaks its learned limit. */
+  /** Waits for the budget of one of the candidates, which all have none, or exceeds a learned limit. */
   #askLimited(now: number): Decision {
     const candidates = this.#candidates;
     this.#addNewcomers();
@@ -218,7 +215,7 @@ export class OneAnswer {
     return { kind: "wait", untilMs, shortOf: budgetAtMs === NEVER ? undefined : "budget" };
   }
 
-  /** An answer that is not believed of one upstream alone counts when no other one has a better one. */
+  /** Settles the call: with the answer that was cross-checked, since no upstream has a better one, or with an error. */
   #giveUp(): Decision {
     if (this.#check) return this.#settle(this.#check.reply);
     const { missing, limited } = this.#candidates;
@@ -250,14 +247,14 @@ export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason
   call: undefined,
 });
 
-/** Whether a reply needs a cross-check: the node lacks what was asked for, or the call cross-checks such replies. */
+/** Whether a reply needs a cross-check: the node lacks the data, or the call's rule says so. */
 export const isCrossChecked = (
   { isUncertain }: Pick<UpstreamQuestion, "isUncertain">,
   reply: FinalReply,
 ): boolean =>
   (reply.kind === "refused" && reply.lacks !== undefined) || (isUncertain?.(reply) ?? false);
 
-/** Whether the call was certainly not done: then it may be sent to another upstream, whatever it is. */
+/** Whether the upstream certainly did not do the call: then any call may go to another upstream. */
 function wasNotDone(reply: Reply): boolean {
   if (reply.kind === "missing" || reply.kind === "occupied") return true;
   return reply.kind === "failed" && NEVER_SENT.test(reply.reason);
@@ -265,7 +262,7 @@ function wasNotDone(reply: Reply): boolean {
 
 /** How long a call waits for budget in all, in milliseconds. */
 const MOST_MS = 1_000;
-/** How often a call waits: an upstream that refuses each time is not asked for ever. */
+/** How often a call may wait: an upstream that refuses each time must not keep the call for ever. */
 const MOST_WAITS = 20;
 
 /** The wait until some upstream has budget. */
@@ -276,8 +273,9 @@ export class BudgetWait {
   #waits = 0;
 
   /**
-   * @param mostMs Less than the usual limit for all waits together.
-   * @returns false, and the call does not wait, when that is too long.
+   * @param ms The length of this wait.
+   * @param mostMs A limit for all waits together that is lower than the usual one.
+   * @returns false when the wait would be too long or one too many: then no wait begins.
    */
   begin(ms: number, now: number, mostMs = MOST_MS): boolean {
     this.#sinceMs ??= now;
@@ -288,7 +286,7 @@ export class BudgetWait {
     return true;
   }
 
-  /** @returns Whether a wait ended by now. */
+  /** @returns Whether the wait has ended by now. */
   end(now: number): boolean {
     if (this.untilMs > now) return false;
     this.untilMs = NEVER;
@@ -297,28 +295,28 @@ export class BudgetWait {
 }
 
 /**
- * How many times longer than usual a call waits for a better answer. For upstreams that were asked before it waits up
- * to `mostMs` while they answer anything at all.
+ * A cross-check first waits `times` the usual time of the method for a better answer, at least `leastMs`. While an
+ * upstream that was asked before still answers other calls, the cross-check of a result goes on, up to `mostMs`.
  */
 const TIMEOUT = { times: 4, leastMs: 100, mostMs: 2_000 };
-/** For something that must be somewhere, the call waits longer for a silent upstream. */
+/** The least wait after a refusal for lack of data: another upstream must have the data, so the wait is longer. */
 const LACK_TIMEOUT_MS = 1_000;
 
-/** @param usualMs How long such calls usually take at most. */
+/** @param usualMs How long calls of the method usually take at most. */
 const crossCheckMs = (usualMs: number): number =>
   Math.max(TIMEOUT.leastMs, TIMEOUT.times * usualMs);
 
 /** The wait for upstreams that may have a better answer. */
 class CrossCheck {
-  /** The first such answer: it counts when there is no better one. */
+  /** The first answer that was not believed: it counts when there is no better one. */
   readonly reply: FinalReply;
-  /** When it looks next whether any upstream is worth waiting for, by the clock's `now`. */
+  /** The time of the next look whether an open attempt is worth waiting for, by the clock's `now`. */
   atMs: number;
   readonly #order: number;
   readonly #sinceMs: number;
   readonly #everyMs: number;
 
-  /** @param order The order of the attempt that gave it. */
+  /** @param order The order of the attempt that gave the reply. */
   constructor(reply: FinalReply, order: number, time: { usualMs: number; now: number }) {
     const timeoutMs = crossCheckMs(time.usualMs);
     this.reply = reply;
@@ -330,12 +328,12 @@ class CrossCheck {
     this.atMs = time.now + this.#everyMs;
   }
 
-  /** What one upstream lacks, another one must have. What it does not know may not exist at all. */
+  /** A result such as null may be true. After a refusal for lack of data, another upstream must have the data. */
   get isPerhapsAll(): boolean {
     return this.reply.kind === "result";
   }
 
-  /** @returns Whether the wait ends now; if not, and it was time to look, the next look is set. */
+  /** @returns Whether the wait ends now; otherwise sets the time of the next look, where the last one is over. */
   end(underWay: readonly Attempt[], now: number): boolean {
     if (this.atMs > now) return false;
     this.atMs = now + this.#everyMs;

@@ -1,4 +1,4 @@
-// A call that finds no upstream that can be asked: it waits a little, among not too many.
+// A call that finds no usable upstream waits a little, while not too many other calls wait.
 import { expect, it } from "vitest";
 import { countedSignal } from "../../../test/support/counted-signal.ts";
 import { driven, networkOf, result } from "../../../test/support/fake-asking.ts";
@@ -7,7 +7,7 @@ import type { Upstream } from "../upstream.ts";
 import type { AgreementRule } from "./at-once.ts";
 import { NetworkCalls } from "./network-calls.ts";
 
-/** Calls of a network whose only upstream is away; `done` has the end of each, with the time. */
+/** Calls of a network without usable upstreams until `comeBack`; `done` has the end of each call, with the time. */
 function waitingRoom(rule?: AgreementRule) {
   const clock = new FakeClock();
   const { controller, signal, listeners } = countedSignal();

@@ -9,7 +9,7 @@ const answered = (text: string, status = 200): Exchange => ({
   body: Buffer.from(text),
 });
 
-/** What the calls 1 and 2 are told, in a word; or what becomes of the batch. */
+/** The replies to the calls 1 and 2, in a word each; or the outcome of the batch. */
 function told(exchange: Exchange): string {
   const outcome = readBatchAnswer(exchange);
   if (outcome.kind === "refused" || outcome.kind === "too large") return outcome.kind;
@@ -111,7 +111,7 @@ describe("one answer for all", () => {
     [200, "null", "malformed answer, malformed answer"],
     [200, "[1", "malformed answer, malformed answer"],
     [200, `[${result(1, 1)},`, "malformed answer, malformed answer"],
-    [200, result(2, 20), "none, 20"], // a node that took one for the whole
+    [200, result(2, 20), "none, 20"], // the node answers only one of the calls
   ])("with the status %i: %j", (status, text, want) => {
     expect(told(answered(text, status))).toBe(want);
   });

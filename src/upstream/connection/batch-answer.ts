@@ -1,37 +1,37 @@
-// What a node made of several calls sent as one request. Pure; each answer stays the bytes that came.
+// Reads a node's answer to several calls that were sent as one request. Pure; each answer keeps the bytes that came.
 import { findElements, findMembers, textOf } from "../../jsonrpc/members.ts";
 import { plainResultIn, readReply } from "../reply.ts";
 import { type AnsweredExchange, type Exchange, idOf } from "./connection.ts";
 
 export type BatchOutcome =
-  /** Each call's own answer, by id; none where only the length of the others kept it from one. */
+  /** The answers by id; a call has none where the node wrote instead that the response is too large. */
   | {
       readonly kind: "each";
       readonly exchanges: ReadonlyMap<number, Exchange>;
-      /** There are no others beside these. */
+      /** Whether these are all elements of the answer: none without an id, none double, none too large. */
       readonly isRight: boolean;
     }
-  /** One thing became of all calls. `isForBatch`: perhaps only since they were together. */
+  /** All calls ended in the same way. `isForBatch`: perhaps only because they were one batch. */
   | { readonly kind: "all"; readonly exchange: Exchange; readonly isForBatch: boolean }
-  /** The node does not take such a batch, or none at all. */
+  /** The node does not take batches of this size, or no batches at all. */
   | { readonly kind: "refused" }
-  /** The calls may be fine; their answers are too long together. */
+  /** The answers of the calls are too long together; each alone may be fine. */
   | { readonly kind: "too large" };
 
-/** For a batch of at least two calls. */
+/** @param exchange The outcome of a batch of at least two calls. */
 export function readBatchAnswer(exchange: Exchange): BatchOutcome {
   if (exchange.kind === "too large") return { kind: "too large" };
   if (exchange.kind !== "answered")
     return { kind: "all", exchange, isForBatch: isCutOff(exchange) };
   const { body } = exchange;
   const parts = findElements(body)?.map(({ start, end }) => body.subarray(start, end));
-  // geth refuses with an array of one error, under the id of the first call.
+  // geth refuses a batch with an array of one error, under the id of the first call.
   if (parts?.length === 1) return readLone({ ...exchange, body: parts[0] ?? body });
   if (parts && parts.length > 1 && parts.every(refusesBatch)) return { kind: "refused" };
   return parts ? eachOf(parts, exchange) : readLone(exchange);
 }
 
-/** The first answer to a call counts. */
+/** Finds the answer to each call; of several answers to one call, the first counts. */
 function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome {
   const { status, retryAfterMs } = whole;
   const exchanges = new Map<number, Exchange>();
@@ -47,19 +47,19 @@ function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome
   return { kind: "each", exchanges, isRight: exchanges.size === parts.length };
 }
 
-/** What becomes of a request whose socket is closed while it is read or answered. */
+/** The reasons with which a request fails when the node closes its socket while it reads or answers. */
 const CUT_OFF: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
 const isCutOff = (exchange: Exchange): boolean =>
   exchange.kind === "unreachable" && CUT_OFF.has(exchange.reason);
 
-/** These also stand for a batch where no error object says more. */
+/** HTTP statuses with which a node refuses a batch, where the body is no refusal by itself. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 405, 413, 422, 501]);
 const BATCH_WORD = /\bbatch/i;
-/** In bytes: a text that is longer is a page, and its words are about other things. */
+/** The longest text whose words are read, in bytes: a longer one is a page about other things. */
 const LONGEST_TEXT = 1_000;
 
-/** One object, or something else, for many calls. */
+/** Reads an answer to many calls that is one object, or no JSON at all. */
 function readLone(exchange: AnsweredExchange): BatchOutcome {
   const { status, body } = exchange;
   if (saysTooLarge(body)) return { kind: "too large" };
@@ -68,13 +68,13 @@ function readLone(exchange: AnsweredExchange): BatchOutcome {
     case "result":
       return eachOf([body], exchange);
     case "refused":
-    case "missing": // the method that is not there is "batch"
+    case "missing": // the node looked for a method in the array
       return { kind: "refused" };
     case "failed":
       if (REFUSING_STATUSES.has(status) || speaksOfBatches(body)) return { kind: "refused" };
       if (status === 500 && findMembers(body, ["error"])?.[0]) return { kind: "refused" };
       break;
-    default: // busy: nothing is learned from it
+    default: // busy: this says nothing about batches
   }
   return { kind: "all", exchange: forAll(exchange), isForBatch: reply.kind === "failed" };
 }
@@ -82,11 +82,11 @@ function readLone(exchange: AnsweredExchange): BatchOutcome {
 const speaksOfBatches = (body: Buffer): boolean =>
   body.length <= LONGEST_TEXT && BATCH_WORD.test(body.toString("latin1"));
 
-/** What a call says of itself, like the reason of a revert, has other codes. 31 is dRPC's. */
+/** Checks the code too: the error of one call, such as a revert's reason, may speak of batches. 31 is dRPC's code. */
 const refusesBatch = (body: Buffer): boolean =>
   speaksOfBatches(body) && /"code"\s*:\s*(-32(6\d\d|010)|31)\b/.test(body.toString("latin1"));
 
-/** So that an error that bears the id of one call is read by all. */
+/** The exchange for each call of the batch: an error without its id, so that all calls read it as theirs. */
 function forAll(exchange: AnsweredExchange): Exchange {
   const { status, body } = exchange;
   const [error] = findMembers(body, ["error"]) ?? [];
@@ -94,7 +94,7 @@ function forAll(exchange: AnsweredExchange): Exchange {
   return status === 200 ? { kind: "unreachable", reason: "malformed answer" } : exchange;
 }
 
-/** geth's words, for the calls that found no room any more, and jsonrpsee's, for the whole. */
+/** The words of geth for each call that found no room in the response, and of jsonrpsee for the whole batch. */
 const TOO_LARGE = /"message"\s*:\s*"(the batch )?response (was )?too large"/i;
 
 const saysTooLarge = (body: Buffer): boolean =>

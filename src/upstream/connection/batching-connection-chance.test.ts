@@ -1,4 +1,4 @@
-// Whatever a node makes of a batch, no call gets another's answer, and none is left without one.
+// However a node answers a batch, no call gets the answer of another one, and each call gets an answer.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ const textOf = (json: string): Exchange => ({
   body: Buffer.from(json),
 });
 
-/** What a node writes in place of one member, of the batch that has these ids. */
+/** The elements that a node writes in place of the answer to `id`, in a batch with these ids. */
 type Slip = (id: number, ids: readonly number[]) => string[];
 const slips: readonly Slip[] = [
   (id) => [result(id)],
@@ -47,7 +47,7 @@ const anyNode = fc.record({
   places: fc.array(fc.nat(), { minLength: 1, maxLength: 12 }),
 });
 
-/** A node that slips as it is told, and writes members in any order; `batches` counts them. */
+/** A node that answers with the given slips, and writes members in any order; `counts` has the batches and members. */
 function slippingNode(told: { slips: Slip[]; wholes: Whole[]; places: number[] }) {
   const counts = { batches: 0, members: 0 };
   const next = <Value>(list: readonly Value[], at: number): Value =>
@@ -68,7 +68,7 @@ function slippingNode(told: { slips: Slip[]; wholes: Whole[]; places: number[] }
   return { counts, connection: { send, close: async () => undefined } };
 }
 
-/** As `NodeTurns` gives them. */
+/** A turn as `NodeTurns` makes it. */
 const newTurn = (size: number): SharedTurn => ({ group: "state", calls: 1, room: size - 1 });
 function joined(turn: SharedTurn): SharedTurn {
   turn.calls += 1;

@@ -19,16 +19,16 @@ const textOf = (exchange: Exchange): string =>
 
 type Sent = { ids: number | number[]; signal: AbortSignal };
 
-/** Answers as a node would that takes batches. */
+/** The answer of a node that takes batches. */
 const willing = ({ ids }: Sent): Exchange =>
   answered(typeof ids === "number" ? result(ids) : `[${ids.map(result).join(",")}]`);
 
-/** Over a connection that is told what to answer; `sent` are its requests: an id, or those of a batch. */
+/** A batching connection over one that replies with `answer`; `sent` has its requests: an id, or the ids of a batch. */
 function batching(answer: (sent: Sent) => Exchange | Promise<Exchange> = willing, configured = 10) {
   return over(answer, configured);
 }
 
-/** The same where the size is limits. */
+/** As `batching`, but the connection learns the batch size. */
 const learning = (answer: (sent: Sent) => Exchange | Promise<Exchange> = willing) =>
   over(answer, undefined);
 
@@ -49,7 +49,7 @@ function over(
   const sizes = new BatchSizes({ configured }, { clock, onLimited });
   const parts = { connection: { send, close: async () => undefined }, clock, sizes };
   const connection = new BatchingConnection(parts);
-  /** In turns as large as they may be now; each call has its own signal, if any. */
+  /** Begins calls in turns of the largest size that is allowed now; `signals` has the signals of the calls, if any. */
   const begin = (ids: readonly number[], signals: readonly AbortSignal[] = []) => {
     const group = sizes.groupOf({ isBatchable: true, workKind: "state" }) ?? "other";
     let turn: SharedTurn = { group, calls: 0, room: 0 };
@@ -172,7 +172,7 @@ describe("a batch that is refused", () => {
     const ids = [1, 2, 3, 4, 5, 6, 7, 8];
     expect(await ask(ids)).toEqual(all(ids));
     expect(sent).toEqual([ids, ...ids]);
-    expect(await ask(ids)).toEqual(all(ids)); // in two of four, both refused: one lesson
+    expect(await ask(ids)).toEqual(all(ids)); // in two batches of four: both refusals count once
     expect(limits).toEqual([4, 2]);
     expect(sizes.mostOf("other")).toBe(2);
     sent.length = 0;
@@ -267,7 +267,7 @@ describe("where the size is learned", () => {
   const lengths = (sent: readonly Sent["ids"][]): number[] =>
     sent.map((each) => (typeof each === "number" ? 1 : each.length));
 
-  /** A node that took a batch of two, and answers no further batch. */
+  /** A node that answered a batch of two, and answers no further batch. */
   const slowWithBatches = async () => {
     let isSlow = false;
     const node = learning((request) =>
@@ -287,7 +287,7 @@ describe("where the size is learned", () => {
       await clock.advance(1);
       await ask(ids(20));
     }
-    // At first one is tried, and the others go by themselves.
+    // At first one batch tries the size, and the other calls go by themselves.
     expect(lengths(sent.slice(0, 19)).toSorted()).toEqual([...Array(18).fill(1), 2]);
     expect(lengths(sent.slice(19, 24))).toEqual(Array(5).fill(4));
     expect(lengths(sent.slice(-2))).toEqual([16, 4]);
@@ -299,10 +299,10 @@ describe("where the size is learned", () => {
     );
     for (let round = 0; round < 200; round += 1) {
       expect(await ask(ids(4))).toEqual(all(ids(4)));
-      await clock.advance(100); // 20 s in all
+      await clock.advance(100); // 20 s in all rounds
     }
     const batches = lengths(sent).filter((length) => length > 1).length;
-    expect(batches).toBeLessThanOrEqual(6); // after 1, 2, 4 and 8 s
+    expect(batches).toBeLessThanOrEqual(6); // the rests last 1, 2, 4 and 8 s
   });
 
   it("a slow member keeps the others until their batch is late, and no longer", async () => {
@@ -315,7 +315,7 @@ describe("where the size is learned", () => {
     expect(sent).toEqual([ids(4), ...ids(4)]);
     sent.length = 0;
     await Promise.all([ask(ids(2)), clock.advance(0).then(() => clock.advance(100))]);
-    expect(lengths(sent)).toEqual([2, 1, 1]); // half as many
+    expect(lengths(sent)).toEqual([2, 1, 1]); // the late batch halved the size
   });
 
   it("few batches are given up for being late: a node that is slow in all is not asked twice", async () => {

@@ -1,5 +1,5 @@
-// Calls of one moment as one HTTP request. How many is learned from what becomes of them (`BatchSizes`); what was wrong
-// only because they were together is sent again, each by itself.
+// Sends the calls of one turn at a node as one HTTP request. `BatchSizes` learns from the outcome how many may go
+// together. Calls that failed only because they were one batch are sent again, each by itself.
 
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -16,16 +16,16 @@ export type BatchingConnectionParts = {
   >;
 };
 
-/** Made once: an abort without a reason makes an exception with a stack. */
+/** Shared by all batches: an abort without a reason would create an exception with a stack each time. */
 const NOBODY_WAITS = new Error("all callers have left");
-/** In bytes: a longer answer to several calls is asked for in parts, unless the operator wants batches. */
+/** The longest answer to a batch of learned size, in bytes; after a longer one each call is sent by itself. */
 const LONGEST_TOGETHER = 1 << 20;
 
-/** A batch that is under way. */
+/** A batch in flight. */
 type Sent = { readonly turn: SharedTurn; readonly sentAtMs: number };
 
 export class BatchingConnection implements Connection {
-  /** Calls of this turn of the event loop. */
+  /** The calls that came in this turn of the event loop, by their turn at the node. */
   #gathered = new Map<SharedTurn, BatchedCall[]>();
   readonly #parts: BatchingConnectionParts;
 
@@ -99,19 +99,19 @@ export class BatchingConnection implements Connection {
     this.#settle(calls, readBatchAnswer(exchange), sent);
   }
 
-  /** All are of one key, or of none. */
+  /** The batch as one request. All its calls are for one key, or all for none. */
   #joined(calls: readonly BatchedCall[]): NodeRequest {
     const { isForCaller, holder } = (calls[0] as BatchedCall).request;
     const maxBytes = this.#parts.sizes.isConfigured ? undefined : LONGEST_TOGETHER;
     let json = "";
     for (const { request } of calls) json += json === "" ? `[${request.json}` : `,${request.json}`;
     json += "]";
-    // It can stand in one trace alone.
+    // A request can stand in one trace only.
     const headers = calls.find(({ request }) => request.headers)?.request.headers;
     return { id: 0, json, isForCaller, holder, maxBytes, headers };
   }
 
-  /** A slow member does not delay the others for long. @returns How to end it. */
+  /** Sends each call alone when the batch is late: a slow call may delay the others. @returns A function to stop it. */
   #watch(calls: readonly BatchedCall[], { turn: { group }, sentAtMs }: Sent): () => void {
     const { clock, sizes } = this.#parts;
     const lateMs = group ? sizes.lateMs(group) : Number.POSITIVE_INFINITY;
@@ -120,7 +120,7 @@ export class BatchingConnection implements Connection {
       if (calls.some(({ isSettled }) => !isSettled) && sizes.late(group, sentAtMs))
         this.#sendEach(calls);
     };
-    // The answer may be here, and only we are late to read it.
+    // The answer may have arrived, and this process may only be late to read it.
     return clock.after(lateMs, () => void clock.yield().then(giveUp));
   }
 
@@ -129,10 +129,10 @@ export class BatchingConnection implements Connection {
     if (outcome.kind === "each") {
       const { exchanges } = outcome;
       const answered = calls.filter(({ request }) => exchanges.has(request.id));
-      // A node that answers what was not asked has the ids wrong: the others' answers may be their neighbours'.
+      // A node that answers an id that was not asked mixes up the ids: no answer of the batch is safe.
       if (answered.length === exchanges.size)
         for (const call of answered) call.settle(exchanges.get(call.request.id) as Exchange);
-      this.#sendEach(calls); // those that found none
+      this.#sendEach(calls); // those without an answer
     } else if (outcome.kind === "all" && !outcome.isForBatch)
       for (const call of calls) call.settle(outcome.exchange);
     else this.#sendEach(calls);
@@ -151,7 +151,7 @@ export class BatchingConnection implements Connection {
   }
 }
 
-/** Each call has its answer, and there are no others. */
+/** Whether each call has its answer, and the node sent no others. */
 const isRight = (calls: readonly BatchedCall[], outcome: BatchOutcome): boolean =>
   outcome.kind === "each" &&
   outcome.isRight &&
@@ -160,7 +160,7 @@ const isRight = (calls: readonly BatchedCall[], outcome: BatchOutcome): boolean 
 
 const nothing = (): void => undefined;
 
-/** A call that shares a request with others: it may leave at any time, and is settled once. */
+/** A call that shares a request with others: its caller may leave at any time, and the call settles once. */
 class BatchedCall {
   readonly request: NodeRequest;
   readonly signal: Signal;
@@ -180,7 +180,7 @@ class BatchedCall {
     return this.#isSettled;
   }
 
-  /** The first time counts. */
+  /** Only the first call has an effect. */
   settle(exchange: Exchange): void {
     if (this.#isSettled) return;
     this.#isSettled = true;

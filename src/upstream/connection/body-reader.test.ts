@@ -1,4 +1,4 @@
-// Answers that are read while they come.
+// Readers of answers while these arrive.
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import * as fake from "../../../test/support/fake-node.ts";
@@ -14,12 +14,12 @@ afterEach(async () => {
 });
 
 const LIMIT = { headers: {}, connections: 1, timeoutMs: 100, responseBytes: 1_000_000 };
-/** In milliseconds: a handshake takes real time, on a busy machine too. */
+/** A timeout in milliseconds that leaves time for a real handshake on a busy machine. */
 const WITH_HANDSHAKE = 5_000;
-/** More than what a connection takes as a whole, over HTTP. */
+/** A text longer than an HTTP connection takes as a whole. */
 const LONG = "x".repeat(4_000_000);
 
-/** Counts, up to so many bytes. */
+/** Counts the bytes of a body, and stops after `most`. */
 class Counter implements BodyReader {
   bytes = 0;
   readonly #most: number;
@@ -113,7 +113,7 @@ describe("a body that is read while it comes", () => {
     const sent = connection.send(request, never, reader);
     await read(1);
     for (const bytes of [2, 3, 4]) {
-      await clock.advance(60); // longer in all than the one time of a whole answer
+      await clock.advance(60); // 180 ms in all, longer than the timeout of 100 ms
       more("b");
       await read(bytes);
     }
@@ -122,7 +122,7 @@ describe("a body that is read while it comes", () => {
   });
 });
 
-/** Lets time pass until the answer is there. */
+/** Lets time pass until the answer has come. */
 async function turning(clock: FakeClock, sent: Promise<Exchange>): Promise<Exchange> {
   let isDone = false;
   void sent.finally(() => {

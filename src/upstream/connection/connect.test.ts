@@ -27,7 +27,7 @@ function connected(
   return connection;
 }
 
-/** Answers what it is asked, alone or several; `bodies` are its requests. */
+/** A node that answers single calls and batches; `bodies` has its requests. */
 async function noting() {
   const bodies: string[] = [];
   const node = await httpNode(async (incoming, response) => {

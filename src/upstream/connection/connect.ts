@@ -1,4 +1,4 @@
-// Chooses how to speak to a node by the scheme of its URL.
+// Chooses the kind of connection to a node by the scheme of its URL.
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
@@ -12,14 +12,14 @@ import { webSocketConnection } from "./websocket-connection.ts";
 
 type ConnectParts = {
   readonly clock: Pick<Clock, "after" | "now" | "wallTime" | "yield">;
-  /** Where what comes is counted. */
+  /** Counts the bytes of answers while they arrive. */
   readonly memory?: ArrivingMemory | undefined;
   readonly turns?: Pick<Turns, "next"> | undefined;
-  /** Over HTTP; left out: each call goes by itself. */
+  /** The batch sizes over HTTP; left out: each call goes by itself. */
   readonly sizes?: BatchSizes | undefined;
 };
 
-/** No socket is opened before the first call. */
+/** Makes a connection over WebSocket (`ws:`, `wss:`), IPC (`ipc:`) or HTTP, without a socket before the first call. */
 export function connect(options: ConnectionOptions, parts: ConnectParts): Connection {
   const scheme = URL.parse(options.url)?.protocol;
   if (scheme === "ws:" || scheme === "wss:") return webSocketConnection(options, parts);
@@ -32,13 +32,13 @@ export function connect(options: ConnectionOptions, parts: ConnectParts): Connec
 
 const TIMEOUT_MS = 10_000;
 
-/** The smallest thing that can ask a node, for those who need parsed results and no pool. */
+/** Calls one node, without a pool. */
 export type RpcCaller = {
-  /** The parsed result. Rejects when the node refuses or cannot be reached. */
+  /** Resolves to the parsed result. Rejects when the node refuses or cannot be reached. */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
 };
 
-/** One node asked directly, with parsed results: for the development nodes' activity. */
+/** Makes a caller over any transport, with a timeout of `TIMEOUT_MS`; the activity of development nodes uses it. */
 export function rpcCaller(url: string, parts: { clock: Clock }): RpcCaller {
   const connection = connect(
     { url, headers: {}, connections: 4, timeoutMs: TIMEOUT_MS, responseBytes: 1 << 26 },

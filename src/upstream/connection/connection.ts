@@ -1,4 +1,5 @@
-// What a connection to one node is, whatever it is made of; and which call a message answers, found without parsing it.
+// The type of a connection to one node, over any transport; and finds the id of the call that a message answers,
+// without parsing the message.
 
 import type { NetworkSettings, UpstreamSettings } from "../../config/schema.ts";
 import { findMembers, type Span, textOf } from "../../jsonrpc/members.ts";
@@ -14,60 +15,60 @@ export type ConnectionOptions = Pick<
 
 export type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 
-/** What became of a request. Reasons are plain words: never a URL, a header or a key. */
+/** The outcome of a request. Reasons are plain words: never a URL, a header or a key. */
 export type Exchange =
   | {
       readonly kind: "answered";
       readonly status: number;
       readonly body: Buffer;
-      /** Where the members of a long body stand, when they were looked for already: see `ENVELOPE`. */
+      /** The spans of the members of `ENVELOPE` in the body; left out: nobody has looked for them yet. */
       readonly members?: readonly (Span | undefined)[] | undefined;
-      /** How long the node wants to be left alone, by its `Retry-After`. */
+      /** The pause that the node asks for with `Retry-After`. */
       readonly retryAfterMs?: number | undefined;
     }
   | { readonly kind: "unreachable"; readonly reason: string }
   | { readonly kind: "timeout" }
   | { readonly kind: "too large" }
-  /** It was not read to its end: too much waits in memory. */
+  /** The connection did not read the answer to its end: too many bytes wait in memory. */
   | { readonly kind: "crowded" }
   | { readonly kind: "aborted" };
 
-/** What calls have in common that may go as one request: see `Turn`. */
+/** The turn of the calls that may go as one request. */
 export type SharedTurn = Pick<Turn, "group" | "calls" | "room">;
 
-/** One JSON-RPC request: the whole envelope, and the number that is the `id` in it. */
+/** One JSON-RPC request: `json` is the whole envelope, `id` the id in it. */
 export type NodeRequest = {
   readonly id: number;
   readonly json: string;
-  /** It may be sent with others that have the same; left out: it goes by itself. */
+  /** Calls of the same turn may go as one request; left out: the call goes by itself. */
   readonly turn?: SharedTurn | undefined;
-  /** The longest answer that is taken to this one, in bytes, where that is less than the connection takes. */
+  /** The longest answer, in bytes, where this request takes less than the connection. */
   readonly maxBytes?: number | undefined;
-  /** Its answer need not be read to its end while too much waits in memory. */
+  /** A caller waits for the answer: the connection may stop reading it while too many bytes wait in memory. */
   readonly isForCaller?: boolean | undefined;
-  /** The key that it is asked for. */
+  /** The key for which the answer's bytes count. */
   readonly holder?: MemoryHolder | undefined;
-  /** Over HTTP, sent beside those of the configuration: where the call stands in a trace. */
+  /** Headers for HTTP beside those of the configuration: the position of the call in a trace. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The method that ends the subscription which it opens; left out: `eth_unsubscribe`. */
+  /** The method that ends the subscription which the request opens; left out: `eth_unsubscribe`. */
   readonly unsubscribe?: string | undefined;
 };
 
-/** Reads a body while it comes, where it is too large to be held. */
+/** Reads a body while it arrives, where the body is too large to be held. */
 export type BodyReader = {
-  /** Why no more is wanted; left out: it has what it wants. */
+  /** The reason why the reader stopped; left out: it has read enough. */
   readonly whenStopped?: "too large" | "crowded" | "malformed" | undefined;
-  /** Told before the first chunk; NaN when the node does not say. @returns as `add`. */
+  /** Is called before the first chunk; `bytes` is NaN when the node announces no length. @returns As `add`. */
   announce?(bytes: number): boolean;
-  /** @returns false when no more is wanted. */
+  /** @returns false when the reader wants no more chunks. */
   add(chunk: Buffer): boolean;
-  /** What stands for the body in the exchange; undefined when it was malformed or cut off. */
+  /** Returns the body for the exchange; undefined when the body was malformed or cut off. */
   finish(): Buffer | undefined;
 };
 
 export type SubscriptionListener = {
   onEvent(result: Buffer): void;
-  /** The socket is lost or closed: nothing more will come. Called once; not when the signal ended it. */
+  /** Is called once, when the socket is lost or closed; not when the signal ended the subscription. */
   onEnd(): void;
 };
 
@@ -75,50 +76,50 @@ export type Connection = {
   /**
    * Never rejects.
    *
-   * @param reader For this answer: then its length is not limited, and its time only by how long the
-   * node is silent.
+   * @param reader Reads the answer over HTTP as it arrives: then its length has no limit, and the timeout runs between
+   * two chunks. Over a socket the reader gets the whole message in pieces, within both limits.
    */
   send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange>;
   /**
-   * Only where the node can push: a request that subscribes, and the `result` of each event from then
-   * on, until the signal aborts (which tells the node, best effort) or the socket ends. Not renewed by
-   * itself. Never rejects.
+   * Sends a request that subscribes; left out where the node cannot push. The listener gets the `result` of each event
+   * until the signal aborts, which ends the subscription at the node (best effort), or the socket ends. No connection
+   * renews a subscription. Never rejects.
    *
-   * @returns What became of the request; when it opened no subscription, the listener is never called.
-   * Events may come before this resolves.
+   * @returns The outcome of the request; when it opened no subscription, the listener is never called. Events may come
+   * before this resolves.
    */
   subscribe?(
     request: NodeRequest,
     listener: SubscriptionListener,
     signal: Signal,
   ): Promise<Exchange>;
-  /** Ends all sockets; what was pending becomes unreachable. */
+  /** Ends all sockets; pending requests end as unreachable. */
   close(): Promise<void>;
 };
 
-/** What became of a request whose reader wanted no more. */
+/** The outcome of a request whose reader stopped. */
 export function stopped({ whenStopped }: BodyReader): Exchange {
   if (whenStopped === "malformed") return { kind: "unreachable", reason: "malformed answer" };
   return { kind: whenStopped ?? "aborted" };
 }
 
-/** The code of a socket's or TLS error is all that is told of it: its message may hold an address. */
+/** The code of a socket or TLS error, or the status of a refused handshake. The message may hold an address. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: string; message?: string };
-  const status = /^Unexpected server response: (\d{3})$/.exec(message ?? "")?.[1]; // a refused handshake
+  const status = /^Unexpected server response: (\d{3})$/.exec(message ?? "")?.[1]; // of `ws`
   return code ?? (status ? `HTTP ${status}` : "connection failed");
 }
 
-/** In bytes: enough for a version and an id. */
+/** The number of bytes that hold a version and an id, at the start or the end of a message. */
 export const NEAR_THE_EDGE = 64;
 
 const FIRST = /^\s*\{\s*("jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*[,}]/;
-/** A quote behind a comma or a brace opens a name: within a string it would be escaped. */
+/** A quote behind a comma or a brace opens a name, since within a string it would be escaped. */
 const LAST = /[{,]\s*"id"\s*:\s*(\d+)\s*(,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}$/;
 
-/** undefined when it answers none; NaN when the id is none of ours. */
+/** The id of the call that a message answers; undefined: the message has no id; NaN: no id that the gateway sends. */
 export function idOf(body: Buffer): number | undefined {
-  // Most nodes write the id first; only for the others the whole message is searched.
+  // Most nodes write the id first; only other messages are searched as a whole.
   const early = idNearStart(body);
   if (early !== undefined) return early;
   const [span] = findMembers(body, ["id"]) ?? [];
@@ -130,7 +131,7 @@ export function idNearStart(body: Buffer): number | undefined {
   return id === undefined ? undefined : Number(id);
 }
 
-/** @param body Ends where the message ends. */
+/** @param body The end of the message, or all of it. */
 export function idNearEnd(body: Buffer): number | undefined {
   const from = Math.max(0, body.length - NEAR_THE_EDGE);
   const id = LAST.exec(body.toString("latin1", from))?.[1];

@@ -1,5 +1,5 @@
-// Many calls at once over one socket of whatever kind, told apart by their ids; the socket is opened
-// for the first call, and again after it was lost.
+// Many calls at once over one socket of any kind; their ids tell the answers apart. The first call opens the socket,
+// and the first call after a loss opens a new one.
 
 import { findMembers, textOf } from "../../jsonrpc/members.ts";
 import type { Signal } from "../../lib/cancellation.ts";
@@ -16,19 +16,19 @@ import {
   stopped,
 } from "./connection.ts";
 
-/** `open` may throw: then the wire is lost as it was made. */
+/** `open` may throw: then the wire counts as lost. */
 type ConversationParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   readonly open: (listener: WireListener) => Wire;
 };
 
-/** After a socket was lost, the next attempt waits; calls in between are told so at once. */
+/** The pause between the loss of a socket and the next attempt to open one; calls in between fail at once. */
 const FIRST_PAUSE_MS = 100;
-/** Shorter than the pause between two checks, so that none of them comes too early. */
+/** Shorter than the pause between two identity checks, so that a check never comes too early. */
 const LONGEST_PAUSE_MS = 400;
 
 export class Conversation implements Connection {
-  /** Calls whose answer has not come, by id. All of them were sent, or wait for the wire to open. */
+  /** Calls whose answer has not come, by id: they were sent, or wait for the wire to open. */
   readonly #pending = new Map<number, { json: string; settle: (exchange: Exchange) => void }>();
   readonly #subscriptions = new Subscriptions({ say: (json) => this.#say(json) });
   #wire: Wire | undefined;
@@ -43,7 +43,7 @@ export class Conversation implements Connection {
     this.#parts = parts;
   }
 
-  /** @param reader Gets the whole message: a socket has nothing smaller. */
+  /** @param reader Gets the message once it is whole. */
   send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange> {
     const sent = this.#send(request, signal);
     return reader ? sent.then((held) => readHeld(held, reader, this.#parts.clock)) : sent;
@@ -59,7 +59,7 @@ export class Conversation implements Connection {
     );
   }
 
-  /** @param onSettled Called at once with what the promise will give later. */
+  /** @param onSettled Is called with the exchange before the promise resolves. */
   #send(
     { id, json }: NodeRequest,
     signal: Signal,
@@ -91,22 +91,22 @@ export class Conversation implements Connection {
     this.#lose("closed");
   }
 
-  /** The wire, a new one when it was lost; undefined while the pause after a loss lasts. */
+  /** The wire, a new one after a loss; undefined during the pause after a loss. */
   #connected(): Wire | undefined {
-    // The node said goodbye, but the socket is not gone yet: nothing would be sent on it.
+    // The node has closed the conversation, but the socket has not ended yet: it would send nothing.
     if (this.#wire?.state() === "ending") this.#lose("connection closed");
     if (this.#wire || this.#isClosed || this.#parts.clock.now() < this.#mayConnectAt)
       return this.#wire;
     try {
       this.#wire = this.#open();
     } catch (error) {
-      this.#lose(reasonOf(error)); // an address or a header that no socket can be opened with
+      this.#lose(reasonOf(error)); // no socket takes this address or header
     }
     return this.#wire;
   }
 
   #open(): Wire {
-    // Not from one that was given up: its subscriptions may have the ids of the next one's.
+    // Ignores a wire that was given up: its subscriptions may have the same ids as those of the next wire.
     const heard =
       <Values extends unknown[]>(act: (...values: Values) => void) =>
       (...values: Values): void => {
@@ -149,27 +149,27 @@ export class Conversation implements Connection {
   }
 }
 
-/** One socket, from the attempt to open it on. */
+/** One socket, from the attempt to open it. */
 export type Wire = {
   state(): "opening" | "open" | "ending";
   send(json: string): void;
-  /** Ends it at once; may be called at any time, and again. */
+  /** Ends the socket at once; may be called at any time, and again. */
   destroy(): void;
 };
 
-/** What a wire tells, never before it was returned. Nothing of one that was given up is heard. */
+/** The events of a wire, never before `open` has returned it. The conversation ignores those of a wire given up. */
 export type WireListener = {
   onOpen(): void;
   onMessage(body: Buffer): void;
-  /** The answer to this call is longer than what is taken, and was not kept. */
+  /** The answer to this call is longer than the connection takes, and was dropped. */
   onTooLarge(callId: number): void;
   onLost(reason: string): void;
 };
 
-/** In bytes: a few milliseconds of work. */
+/** The bytes that a reader gets at once, in a few milliseconds of work. */
 const READ_AT_ONCE = 1 << 20;
 
-/** Hands the answer to the reader piece by piece, with others' turns between. */
+/** Gives the answer to the reader in pieces, each in a turn of the event loop of its own. */
 async function readHeld(
   exchange: Exchange,
   reader: BodyReader,
@@ -183,20 +183,20 @@ async function readHeld(
   return { ...exchange, body: reader.finish() ?? Buffer.alloc(0) };
 }
 
-/** What the present socket of a conversation pushes to whom, and how that is ended at the node. */
+/** The subscriptions over the present socket of a conversation: passes events to their listeners, and unsubscribes. */
 class Subscriptions {
-  /** By the node's subscription id, as JSON text. */
+  /** The open subscriptions, by the node's subscription id as JSON text. */
   readonly #open = new Map<string, { listener: SubscriptionListener; end: () => void }>();
-  /** Subscribing calls that were given up: what a late answer still opens is closed at once. */
+  /** Subscribing calls that were given up, by id: when a late answer opens a subscription, it is ended at once. */
   readonly #forsaken = new Map<number, NodeRequest>();
   readonly #say: (json: string) => void;
 
-  /** @param parts.say Sends to the node, best effort: one that does not hear it goes on, and nobody listens. */
+  /** @param parts.say Sends to the node, best effort: a subscription that goes on all the same has no listener. */
   constructor(parts: { say: (json: string) => void }) {
     this.#say = parts.say;
   }
 
-  /** To be told what became of each subscribing call, before anything that came behind it is read. */
+  /** To be called with the outcome of each subscribing call, before the next message of the socket is read. */
   begin(
     { request, exchange }: { request: NodeRequest; exchange: Exchange },
     listener: SubscriptionListener,
@@ -226,7 +226,7 @@ class Subscriptions {
     this.#open.set(subscription, { listener, end });
   }
 
-  /** An answer that no call waits for. */
+  /** Takes an answer that no call waits for. */
   takeLate(body: Buffer, id: number): void {
     const request = this.#forsaken.get(id);
     if (!request) return;
@@ -235,7 +235,7 @@ class Subscriptions {
     if (subscription !== undefined) this.#unsubscribe(subscription, request);
   }
 
-  /** A message that is no answer. */
+  /** Takes a message that is no answer. */
   notify(body: Buffer): void {
     const [params] = findMembers(body, ["params"]) ?? [];
     const event = params && body.subarray(params.start, params.end);
@@ -245,7 +245,7 @@ class Subscriptions {
     listening?.listener.onEvent(event.subarray(result.start, result.end));
   }
 
-  /** With the socket, all that it carried is gone. */
+  /** To be called when the socket is lost: all its subscriptions end. */
   endAll(): void {
     const ended = [...this.#open.values()];
     this.#open.clear();

@@ -19,13 +19,13 @@ describe("Retry-After", () => {
     [" 7 ", 7_000],
     [["3", "9"], 3_000],
     ["Tue, 15 Nov 1994 12:00:30 GMT", 30_000],
-    ["Tue, 15 Nov 1994 11:00:00 GMT", 0], // has passed
+    ["Tue, 15 Nov 1994 11:00:00 GMT", 0], // in the past
     ["3601", 3_600_000],
     ["99999999999999999999", 3_600_000],
     ["9".repeat(400), 3_600_000],
     ["Thu, 15 Nov 2094 12:00:00 GMT", 3_600_000],
     ["Tue, 99 Nov 1994 12:00:00 GMT", undefined],
-    ["Tue, 15 Nov 1994 12:00:30", undefined], // of no time zone
+    ["Tue, 15 Nov 1994 12:00:30", undefined], // without a time zone
     ["1.5", undefined],
     ["-5", undefined],
     ["1e3", undefined],

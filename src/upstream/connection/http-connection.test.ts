@@ -77,7 +77,7 @@ describe("an answer over HTTP", () => {
 });
 
 describe("a request over HTTP", () => {
-  /** A node that answers with what it was sent. */
+  /** A node that answers with the request that it got. */
   const mirror = () =>
     httpNode(async (incoming, response) => {
       const chunks = await incoming.toArray();
@@ -102,7 +102,7 @@ describe("a request over HTTP", () => {
 
   it.each([
     ["user:p%40ss", {}, `Basic ${btoa("user:p@ss")}`],
-    ["us%er:", {}, `Basic ${btoa("us%er:")}`], // not a valid escape: taken as it stands
+    ["us%er:", {}, `Basic ${btoa("us%er:")}`], // no valid escape: the text counts as it is
     ["user:pass", { Authorization: "Bearer t" }, "Bearer t"],
   ])("of a URL with %s and %o has the authorization %s", async (user, headers, want) => {
     const { url } = await mirror();

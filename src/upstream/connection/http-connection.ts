@@ -1,4 +1,4 @@
-// Speaks to a node over HTTP: keep-alive, a bounded number of sockets, the answer as one buffer.
+// Sends requests to a node over HTTP: keep-alive, a bounded number of sockets, the answer as one buffer.
 
 import { unescape as percentDecoded } from "node:querystring";
 import type { Dispatcher } from "undici";
@@ -28,7 +28,7 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 export class HttpConnection implements Connection {
-  /** Answers that are waited for: undici itself forgets those of a socket that failed to connect. */
+  /** Answers that have not come: undici itself forgets those of a socket that failed to connect. */
   readonly #open = new Set<HttpAnswer>();
   readonly #pool: Pool;
   readonly #target: { readonly path: string; readonly headers: Record<string, string> };
@@ -48,7 +48,7 @@ export class HttpConnection implements Connection {
       connections: options.connections,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: 0, // one timer of our own covers connecting, waiting and reading
+      headersTimeout: 0, // the timer of `HttpAnswer` covers connecting, waiting and reading
       bodyTimeout: 0,
       connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs) },
     });
@@ -64,7 +64,7 @@ export class HttpConnection implements Connection {
       const waiting = { whole, reader, timeoutMs, signal, open: this.#open };
       const answer = new HttpAnswer(waiting, this.#parts, resolve);
       const { path, headers: own } = this.#target;
-      // What the operator has configured wins.
+      // The operator's headers win.
       const headers = request.headers === undefined ? own : { ...request.headers, ...own };
       this.#pool.dispatch({ path, headers, method: "POST", body: json }, answer);
     });
@@ -76,22 +76,22 @@ export class HttpConnection implements Connection {
   }
 }
 
-/** So that an operator's `Authorization` replaces ours instead of standing beside it. */
+/** Headers in lower case, so that the operator's `Authorization` replaces that of the URL and is not sent beside it. */
 const inLowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 function basicAuthentication({ username, password }: URL): Record<string, string> {
   if (!username && !password) return {};
-  const pair = `${percentDecoded(username)}:${percentDecoded(password)}`; // unlike decodeURIComponent, never throws
+  const pair = `${percentDecoded(username)}:${percentDecoded(password)}`; // never throws, unlike decodeURIComponent
   return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
-/** Nobody is left alone for longer: a slip of the node's clock must not cost us the node. */
+/** The longest pause for a node: a wrong clock of the node must not cost the gateway the node. */
 const LONGEST_MS = 3_600_000;
-/** The one form of HTTP's dates that is still written (RFC 9110, 5.6.7). */
+/** IMF-fixdate, the only form of HTTP dates that is still written (RFC 9110, 5.6.7). */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** @returns undefined when there is no such header, or nothing can be made of it. */
+/** Reads `Retry-After`, in seconds or as a date. @returns Milliseconds; undefined when it is absent or malformed. */
 export function readRetryAfter(
   header: string | string[] | undefined,
   clock: Pick<Clock, "wallTime">,
@@ -101,25 +101,25 @@ export function readRetryAfter(
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), LONGEST_MS);
 }
 
-/** NaN when the text is no date. */
+/** The time until a date, in milliseconds; NaN when the text is no date. */
 const untilDate = (text: string, clock: Pick<Clock, "wallTime">): number =>
   HTTP_DATE.test(text) ? readTime(text) - clock.wallTime() : Number.NaN;
 
 type AnswerOptions = {
-  /** Takes what is no answer, and the answer where nobody else reads it. */
+  /** Takes the body of a status other than 200, and any body where there is no `reader`. */
   readonly whole: WholeBody;
-  /** With it only the pauses of the answer are limited. */
+  /** Reads the answer as it arrives; the timeout then runs between two chunks. */
   readonly reader: BodyReader | undefined;
   readonly timeoutMs: number;
   readonly signal: Signal;
-  /** It is one of these until it is settled. */
+  /** The set that holds the answer until it is settled. */
   readonly open: Set<HttpAnswer>;
 };
 
-/** In bytes: a millisecond of work. */
+/** The length from which reading an answer takes a millisecond or more, in bytes. */
 const LARGE = 262_144;
 
-/** One answer over HTTP as it comes in; the first thing that decides its fate wins. Its timeout runs from its creation. */
+/** One answer over HTTP as it arrives; its first outcome counts. Its timeout runs from its creation. */
 class HttpAnswer implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -154,7 +154,7 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // Thrown, not aborted: nothing was written, and aborting would cost the next call its socket.
+    // This throws and does not abort: nothing was written, and an abort would cost the next call its socket.
     if (this.#isSettled) throw new Error("given up while it waited for a socket");
   }
 
@@ -166,7 +166,7 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
     this.#status = status;
     if (status === 429 || status === 503)
       this.#retryAfterMs = readRetryAfter(headers["retry-after"], this.#parts.clock);
-    // What is no answer is not what the reader waits for.
+    // The reader waits for an answer, not for the text of an error.
     if (status !== 200) this.#body = this.#options.whole;
     if (this.#body.announce?.(Number(headers["content-length"])) === false) this.#stop();
   }
@@ -179,7 +179,7 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const { turns } = this.#parts;
-    // Large answers are read one after the other.
+    // Large answers are read in turns, one after the other.
     if (turns && this.#options.whole.bytes > LARGE) void turns.next().then(() => this.#finish());
     else this.#finish();
   }
@@ -195,7 +195,7 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
     this.#settle({ kind: "unreachable", reason: reasonOf(error) });
   }
 
-  /** From now on. */
+  /** Starts the timeout anew. */
   #limitTime(): void {
     this.#cancelTimeout?.();
     this.#cancelTimeout = this.#parts.clock.after(this.#options.timeoutMs, this.#onTimeout);
@@ -220,20 +220,21 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
 export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitLargeAnswer">;
 
 export type WholeBodyOptions = Pick<ConnectionOptions, "responseBytes"> & {
-  /** A caller waits for it, who can be told to come back. */
+  /** A caller waits for the answer: the caller can be told to try again later. */
   readonly isForCaller?: boolean | undefined;
-  /** On whose behalf it waits; left out: the gateway's own, or of several keys. */
+  /** The key for which the bytes count; left out: the gateway itself, or several keys. */
   readonly holder?: MemoryHolder | undefined;
 };
 
-/** In bytes: from here on an answer is large. */
+/** An answer of more bytes is large. */
 const LARGE_BYTES = 65_536;
-/** In bytes: what is announced is believed so far. */
+/** The longest announced length for which a buffer is allocated before the bytes arrive, in bytes. */
 const MOST_AT_ONCE = 1 << 22;
 
+/** Collects a body in memory, and counts its bytes there until `finish` or `drop`. */
 export class WholeBody implements BodyReader {
   whenStopped: "too large" | "crowded" = "too large";
-  /** Of the announced length, and filled so far; undefined: the chunks are joined at the end. */
+  /** A buffer of the announced length, which the chunks fill; undefined: `finish` joins the chunks. */
   #whole: Buffer | undefined;
   #chunks: Buffer[] = [];
   #bytes = 0;
@@ -245,7 +246,7 @@ export class WholeBody implements BodyReader {
     this.#memory = memory;
   }
 
-  /** So far, in bytes. */
+  /** The number of bytes that have arrived. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -275,7 +276,7 @@ export class WholeBody implements BodyReader {
     return whole;
   }
 
-  /** It is of no use any more. */
+  /** Forgets the body. */
   drop(): void {
     this.#memory?.release("arriving", this.#bytes, this.#options.holder);
     this.#bytes = 0;
@@ -284,7 +285,7 @@ export class WholeBody implements BodyReader {
   }
 
   #keep(chunk: Buffer): void {
-    // More came than was announced.
+    // More bytes came than the node announced.
     if (this.#whole) this.#chunks.push(this.#whole.subarray(0, this.#bytes));
     this.#whole = undefined;
     this.#chunks.push(chunk);
@@ -292,7 +293,7 @@ export class WholeBody implements BodyReader {
 
   #joined(): Buffer {
     const [only] = this.#chunks;
-    // The chunks and the one buffer: the only moment at which two copies of an answer are there.
+    // This is the only moment at which memory holds two copies of an answer.
     return only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes);
   }
 }

@@ -1,4 +1,4 @@
-// What an HTTP connection gives up on, and that nothing stays behind when it does.
+// The requests that an HTTP connection gives up leave no timer and no busy socket behind.
 import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** A connection to a node; `asked(n)` resolves when the node has got n requests. */
+/** A connection to a node; `asked(n)` resolves when the node has got `n` requests. */
 async function withNode(answer: RequestListener, options: Partial<ConnectionOptions> = {}) {
   let count = 0;
   const waiting: { want: number; tell: () => void }[] = [];
@@ -35,7 +35,7 @@ async function withNode(answer: RequestListener, options: Partial<ConnectionOpti
   return { node, clock, connection, asked };
 }
 
-/** Hangs the first time, and answers from then on. */
+/** A node that calls `hang` for the first request, and answers all later ones. */
 function hangsOnce(hang: RequestListener = () => undefined): RequestListener {
   let calls = 0;
   return (incoming, response) => {

@@ -215,7 +215,7 @@ describe("a subscription over a Unix socket", () => {
   });
 });
 
-/** What is heard when the text comes in pieces of `size` bytes. */
+/** The messages that a splitter finds when the text comes in pieces of `size` bytes. */
 function split(text: string | Buffer, { size = 1e9, responseBytes = 1_000 } = {}) {
   const heard: string[] = [];
   const splitter = new MessageSplitter(
@@ -232,7 +232,7 @@ function split(text: string | Buffer, { size = 1e9, responseBytes = 1_000 } = {}
   return { heard, isSound };
 }
 
-/** All at once, byte by byte, and between. */
+/** The text comes at once, byte by byte, and in small pieces. */
 describe.each([1e9, 1, 2, 3, 7])("in pieces of %d bytes", (size) => {
   it.each([
     ["", []],

@@ -1,5 +1,4 @@
-// Speaks to a node of this machine over its Unix socket: a conversation of JSON objects, one behind
-// the other.
+// Sends requests to a node on this machine over its Unix socket: a conversation of JSON values, one after the other.
 import { connect as connectSocket, type Socket } from "node:net";
 import { unescape as percentDecoded } from "node:querystring";
 import { OPEN_BRACE, OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
@@ -35,7 +34,7 @@ function openWire(
     onMessage: (body) => listener.onMessage(body),
     onTooLarge: (callId) => {
       if (callId !== undefined) listener.onTooLarge(callId);
-      // Whatever it was, somebody waits for it who would never hear of it.
+      // A call or a subscription would wait for this message in vain.
       else listener.onLost("message too large");
     },
   });
@@ -57,7 +56,7 @@ function openWire(
   };
 }
 
-/** `ipc:///var/node.ipc` is an absolute path, `ipc:node.ipc` one from the working directory. */
+/** `ipc:///var/node.ipc` is an absolute path, `ipc:node.ipc` is relative to the working directory. */
 function pathOf(url: string): string {
   const { host, pathname } = new URL(url);
   return percentDecoded(host + pathname);
@@ -69,23 +68,20 @@ function stateOf({ readyState }: Socket): "opening" | "open" | "ending" {
 
 type MessageListener = {
   onMessage(body: Buffer): void;
-  /** One longer than what is taken: the call that it answers, undefined when that cannot be told. */
+  /** A message was too long; `callId` is the id of the call that it answers, undefined when the id was not found. */
   onTooLarge(callId: number | undefined): void;
 };
 
 type SplitterOptions = {
   readonly responseBytes: number;
-  /** Where what comes is counted. */
+  /** Counts the bytes of messages while they arrive. */
   readonly memory?: ArrivingMemory | undefined;
 };
 
-/**
- * Where one message ends and the next begins, on a socket that carries JSON and nothing between: each byte is looked
- * at once, however it was cut.
- */
+/** Splits the bytes of a socket, JSON values with spaces at most between, into messages. Reads each byte once. */
 export class MessageSplitter {
   readonly #value = new ValueScanner();
-  /** Of the message that has begun and not ended. */
+  /** The message that has begun and not ended. */
   #begun: BegunMessage | undefined;
   readonly #options: SplitterOptions;
   readonly #listener: MessageListener;
@@ -95,20 +91,20 @@ export class MessageSplitter {
     this.#listener = listener;
   }
 
-  /** @returns false when this is no such socket: no message can be found on it any more. */
+  /** @returns false when the bytes are no JSON: then the socket is of no use any more. */
   add(chunk: Buffer): boolean {
     let at = 0;
     while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
     return at !== BROKEN;
   }
 
-  /** Nothing more will come. */
+  /** To be called when no more bytes will come. */
   end(): void {
     this.#begun?.drop();
     this.#begun = undefined;
   }
 
-  /** The offset to go on from, MORE or BROKEN. */
+  /** @returns The offset to go on from, MORE or BROKEN. */
   #step(chunk: Buffer, from: number): number {
     if (!this.#begun) {
       const byte = chunk[from] ?? 0;
@@ -126,9 +122,9 @@ export class MessageSplitter {
   }
 }
 
-/** A message as it comes: kept whole, or of one that is too large only where its id may stand. */
+/** A message as it arrives: held as a whole, or, of a message that is too large, only the ends that may have its id. */
 class BegunMessage {
-  /** undefined when it is too large. */
+  /** The bytes of the message; undefined when it is too large. */
   #whole: WholeBody | undefined;
   #start: Buffer = Buffer.alloc(0);
   #end: Buffer = Buffer.alloc(0);
@@ -146,7 +142,7 @@ class BegunMessage {
     this.#end = this.#end.subarray(-NEAR_THE_EDGE);
     if (!this.#whole || this.#whole.add(piece)) return;
     this.drop();
-    // The rest may take its time: the caller need not wait for it.
+    // The rest of the message may take long: the caller need not wait for it.
     const callId = idNearStart(this.#start);
     this.#isReported = callId !== undefined;
     if (this.#isReported) this.#listener.onTooLarge(callId);
@@ -163,6 +159,6 @@ class BegunMessage {
   }
 }
 
-/** Nearly always there is nothing to join. */
+/** Avoids a copy where there is nothing to join, which is nearly always. */
 const joined = (before: Buffer, piece: Buffer): Buffer =>
   before.length === 0 ? piece : Buffer.concat([before, piece]);

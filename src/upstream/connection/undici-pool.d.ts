@@ -1,4 +1,4 @@
-// undici tells the types of its parts at its root only.
+// undici exports the types of its parts at its root only.
 declare module "undici/lib/dispatcher/pool.js" {
   import { Pool } from "undici";
   // biome-ignore lint/style/noDefaultExport: it is theirs

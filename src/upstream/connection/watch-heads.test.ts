@@ -1,4 +1,4 @@
-// New heads as a node announces them, over real sockets.
+// New heads that a node announces over real sockets.
 import pino from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
@@ -121,7 +121,7 @@ describe("new heads", () => {
     expect(upstream.canSubscribe).toBe(false);
     await clock.advance(600_000);
     await upstream.close();
-    expect(upstream.canSubscribe).toBe(true); // it may have been upgraded
+    expect(upstream.canSubscribe).toBe(true); // after ten minutes the node may have been upgraded
     expect(heard).toEqual([]);
   });
 

@@ -142,7 +142,7 @@ describe("a call over a WebSocket", () => {
 
 describe("an answer as it comes over a WebSocket", () => {
   const MB = 1 << 20;
-  /** A frame of text of a server, up to so many bytes of what it should hold. */
+  /** The beginning of a server's text frame for a message of `bytes` bytes, cut off after `sent` bytes of it. */
   const frame = (bytes: number, sent: number): Buffer => {
     const head = Buffer.alloc(10);
     head.writeUInt16BE(0x817f, 0);
@@ -152,7 +152,7 @@ describe("an answer as it comes over a WebSocket", () => {
     return Buffer.concat([head, Buffer.from(body).subarray(0, sent)]);
   };
 
-  /** A machine with much to do takes its time. */
+  /** Waits long enough for a busy machine. */
   const until = (look: () => boolean) => vi.waitUntil(look, { timeout: 100_000 });
 
   async function begun(bytes: number, sent: number) {
@@ -178,7 +178,7 @@ describe("an answer as it comes over a WebSocket", () => {
       memory,
     });
     const answered = connection.send(call(1), never);
-    // What a node says before it was asked answers nothing.
+    // The node may send an answer only after the request, so the test waits for the request first.
     const come = () => until(() => isAsked && memory.waitingAs("arriving") >= sent);
     return { memory, carriers, pongs, connection, answered, come };
   }
@@ -206,8 +206,8 @@ describe("an answer as it comes over a WebSocket", () => {
   it("is ended where it is frames without end that hold nothing", async () => {
     const { memory, carriers, answered, come } = await begun(MB, 0);
     await come();
-    carriers[0]?.write(Buffer.from([0x01, 0x00])); // text begins
-    const flood = setInterval(() => carriers[0]?.write(Buffer.alloc(MB)), 1); // and goes on
+    carriers[0]?.write(Buffer.from([0x01, 0x00])); // a text message begins with an empty frame
+    const flood = setInterval(() => carriers[0]?.write(Buffer.alloc(MB)), 1); // more empty frames of it
     undo.push(() => clearInterval(flood));
     expect((await answered).kind).toBe("unreachable");
     expect(memory.waiting).toBe(0);

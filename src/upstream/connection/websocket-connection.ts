@@ -1,4 +1,4 @@
-// Speaks to a node over one WebSocket: a conversation whose messages are frames.
+// Sends requests to a node over one WebSocket: a conversation with one frame a message.
 
 import { type RawData, WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
@@ -12,7 +12,7 @@ const PING_EVERY_MS = 15_000;
 
 type WebSocketParts = {
   readonly clock: Pick<Clock, "after" | "now">;
-  /** Where what comes is counted. */
+  /** Counts the bytes of messages while they arrive. */
   readonly memory?: ArrivingMemory | undefined;
 };
 
@@ -43,7 +43,7 @@ function openWire(
     stopWatching = watch(socket, () => listener.onLost("no sign of life"), clock);
   });
   const arriving = new ArrivingFrames(options, { memory });
-  // What the socket carries is counted before it is looked at.
+  // The bytes of the socket count before `ws` reads them.
   socket.on("upgrade", ({ socket: carrier }) =>
     carrier.on("data", (chunk: Buffer) => {
       if (!arriving.add(chunk.length)) listener.onLost("message too large");
@@ -78,7 +78,7 @@ function stateOf({ readyState }: WebSocket): "opening" | "open" | "ending" {
   return readyState === WebSocket.OPEN ? "open" : "ending";
 }
 
-/** A peer that vanished without a word is noticed by its missing pong. Returns how to stop. */
+/** Calls `onSilent` when a pong is missing: the node may vanish without closing. @returns A function that stops it. */
 function watch(socket: WebSocket, onSilent: () => void, clock: Pick<Clock, "after">): () => void {
   let isAlive = true;
   socket.on("pong", () => {
@@ -96,21 +96,21 @@ function watch(socket: WebSocket, onSilent: () => void, clock: Pick<Clock, "afte
   return () => rounds.stop();
 }
 
-/** Of a control frame of a server, in bytes. */
+/** The length of the header of a server's control frame, in bytes. */
 const HEADER = 2;
-/** Beyond the longest message, in bytes: frames have headers, and the next message may have begun. */
+/** The bytes that may arrive beyond the longest message: frames have headers, and the next message may have begun. */
 const SLACK = 1 << 20;
 
-/** Counts the bytes of a WebSocket message while it comes: `ws` keeps them, and hands them over when they are whole. */
+/** Counts the bytes of a WebSocket message while it arrives: `ws` holds them until the message is whole. */
 class ArrivingFrames {
-  /** Since the last message. */
+  /** The bytes since the last message. */
   #bytes = 0;
-  /** Nothing is kept any more. */
+  /** Whether the socket has ended, so that `ws` holds no bytes any more. */
   #isOver = false;
   readonly #most: number;
   readonly #memory: ArrivingMemory | undefined;
 
-  /** @param options.responseBytes The longest message that is taken. */
+  /** @param options.responseBytes The longest message that the connection takes. */
   constructor(
     { responseBytes }: { readonly responseBytes: number },
     { memory }: { readonly memory: ArrivingMemory | undefined },
@@ -119,7 +119,7 @@ class ArrivingFrames {
     this.#memory = memory;
   }
 
-  /** @returns false when it is no message that could be taken: empty frames without end, for example. */
+  /** @returns false when the bytes are more than any message may have, as of empty frames without end. */
   add(bytes: number): boolean {
     if (this.#isOver) return false;
     this.#bytes += bytes;
@@ -127,17 +127,17 @@ class ArrivingFrames {
     return this.#bytes <= this.#most;
   }
 
-  /** A ping or a pong came, between messages or within one: it is kept by nobody. */
+  /** To be called for a ping or a pong, between messages or within one: `ws` does not hold its bytes. */
   control(dataBytes: number): void {
     this.#release(Math.min(this.#bytes, HEADER + dataBytes));
   }
 
-  /** A message is whole, and its reader's. */
+  /** To be called when a message is whole: from now on its bytes are its reader's. */
   message(): void {
     this.#release(this.#bytes);
   }
 
-  /** The socket is of no use any more. */
+  /** To be called when the socket is lost. */
   end(): void {
     this.message();
     this.#isOver = true;

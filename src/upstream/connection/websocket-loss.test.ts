@@ -1,4 +1,4 @@
-// How a WebSocket connection is lost, and how it comes back.
+// The loss of a WebSocket, and the reconnection after it.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ const wsNode = async (answer: WebSocketAnswer, options = {}) => {
   return node;
 };
 
-/** Answers the first call with the end of the conversation, and never ends the socket. */
+/** A node that answers the first call with a close frame, and never ends the socket. */
 async function nodeThatHangsAfterGoodbye() {
   const server = createServer();
   const saidGoodbye = new Promise<void>((told) =>
@@ -49,7 +49,7 @@ async function nodeThatHangsAfterGoodbye() {
       );
       socket.once("data", () => {
         socket.write(Buffer.from([0x88, 0x00]));
-        socket.once("data", () => told()); // its own goodbye
+        socket.once("data", () => told()); // the close frame of the client
       });
     }),
   );
@@ -106,7 +106,7 @@ describe("a WebSocket that is lost", () => {
     await asked(1);
     for (const _ of [1, 2, 3]) {
       await clock.advance(15_000);
-      expect((await connection.send(call(2), never)).kind).toBe("answered"); // after the pong
+      expect((await connection.send(call(2), never)).kind).toBe("answered"); // comes after the pong
     }
     expect(opened).toHaveLength(1);
   });

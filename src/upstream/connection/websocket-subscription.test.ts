@@ -1,4 +1,4 @@
-// What a node pushes over a WebSocket, and how it ends.
+// Subscriptions over a WebSocket: their events, and their end.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
@@ -30,7 +30,7 @@ async function connectionTo(answer: WebSocketAnswer) {
   return { node, clock, connection };
 }
 
-/** Writes down what it hears; `heard(n)` resolves when it has n lines. */
+/** A listener that writes each event down; `heard(n)` resolves when there are `n` lines. */
 function scribe() {
   const lines: string[] = [];
   const waiting: { want: number; tell: () => void }[] = [];

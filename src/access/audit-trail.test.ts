@@ -59,7 +59,7 @@ describe("the audit trail", () => {
   it("is bounded in entries, and each in size", async () => {
     for (let count = 0; count < KEPT_ENTRIES * 1.2; count += 1)
       await trail.note(ci, { what: String(count) });
-    expect(state.texts.size).toBe(KEPT_ENTRIES + 1); // and the index
+    expect(state.texts.size).toBe(KEPT_ENTRIES + 1); // the entries, and the index
     const details = Array.from({ length: 500 }, () => "x".repeat(10_000));
     await trail.note(ci, { what: "large", details });
     const { entries } = await trail.read({ limit: 1 });
@@ -80,10 +80,10 @@ describe("the audit trail", () => {
       seen.push(...page.entries.map(({ number, who, what }) => `${number} ${who} ${what}`));
       before = page.next;
     } while (before !== undefined);
-    expect(seen).toHaveLength(KEPT_ENTRIES + 2); // each once
+    expect(seen).toHaveLength(KEPT_ENTRIES + 2); // each entry once
     expect(new Set(seen).size).toBe(seen.length);
     expect(seen[0]).toBe(`${KEPT_ENTRIES + 21} admin a key was revoked`);
-    expect(seen.at(-2)).toBe("21 ci a key was disabled"); // of its own, the oldest are forgotten
+    expect(seen.at(-2)).toBe("21 ci a key was disabled"); // the trail forgot the oldest entries of ci
     expect(seen.at(-1)).toBe("0 admin the configuration was reloaded");
   });
 
@@ -101,7 +101,7 @@ describe("the audit trail", () => {
     ).toEqual([...names, "actor-0", "actor-1"]);
     expect(entries).toHaveLength(names.length + 2 * MOST_ACTORS);
     const owners = [...state.texts.keys()].map((key) => key.replace(/ \d+$/, ""));
-    expect(new Set(owners).size).toBe(1 + MOST_ACTORS + 1); // the index, and who shares a place
+    expect(new Set(owners).size).toBe(1 + MOST_ACTORS + 1); // the index, and the entries that further actors share
   });
 
   it("is in the log where the state does not take it", async () => {

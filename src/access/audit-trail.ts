@@ -1,5 +1,6 @@
-// Who changed what, and when, in the state that all gateways share. It is kept over restarts; of each actor the oldest
-// entries are forgotten (docs/decisions/0062). It has names, addresses and what the log says of a change, and no secrets.
+// The audit trail: each change with its actor and time, in the state that all gateways share, over restarts. The oldest
+// entries of each actor are forgotten first (docs/decisions/0062). An entry has names, addresses and details of the
+// change, and no secrets.
 import { hostname } from "node:os";
 import type { Logger } from "pino";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -7,52 +8,52 @@ import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 
-/** Who changes something: the name of an operator's token, a command or a signal; and from where. */
+/** The author of a change: the name of an operator's token, of a command or a signal, and its address or host. */
 export type Actor = { readonly who: string; readonly from: string };
 
-/** A signal, or the command line, of this machine. */
+/** The actor for a signal or a command on this machine; `from` is its host name. */
 export const actorHere = (who: string): Actor => ({ who, from: hostname() });
 
 export type Change = {
   readonly what: string;
   /** The name of the key that was changed. */
   readonly key?: string;
-  /** The settings of a key; or one line for each thing that a reload changed. */
+  /** The names of the settings that were given for a key, or one line for each change of a reload. */
   readonly details?: readonly string[];
 };
 
 type AuditEntry = Actor &
   Change & {
-    /** Rises by one with each entry, over all gateways that share the state. */
+    /** The sequence number of the entry, over all gateways that share the state. */
     readonly number: number;
-    /** ISO 8601. */
+    /** The time of the change, ISO 8601. */
     readonly at: string;
   };
 
 export type AuditPage = {
   /** Newest first. */
   readonly entries: readonly AuditEntry[];
-  /** `before` of the next page; undefined when there is none. */
+  /** The `before` with which the next page is read; undefined on the last page. */
   readonly next: number | undefined;
 };
 
-/** What of the trail is where: the number that the next entry gets, and how many entries each actor made. */
+/** The index of the trail: the number of the next entry, and how many entries each actor made. */
 type Index = { readonly end: number; readonly counts: ReadonlyMap<string, number> };
 
 const INDEX = "audit index";
 const MOST_DETAILS = 50;
 /** In characters. */
 const LONGEST_DETAIL = 200;
-/** How often an entry is written again after another gateway was faster. */
+/** How often a gateway tries to write an entry while other gateways write theirs. */
 const TRIES = 100;
 
-/** Of each actor, the newest: whoever changes much pushes out nobody else's entries. */
+/** How many entries of each actor are kept, so that an actor with many changes pushes out none of another actor. */
 export const KEPT_ENTRIES = 10_000;
-/** Names come from the configuration. Actors beyond so many of them share one place. */
+/** Actors beyond this number share the entries of `OTHERS`. Names of actors come from the configuration. */
 export const MOST_ACTORS = 100;
 const OTHERS = "others";
 export const MOST_ENTRIES = 1_000;
-/** So many entries of an actor are read together. */
+/** How many entries of an actor are read at the same time. */
 const READ_TOGETHER = 50;
 
 export type AuditTrailParts = {
@@ -68,7 +69,7 @@ export class AuditTrail {
     this.#parts = parts;
   }
 
-  /** Notes a change that was made. Never rejects: when the state does not take the entry, it is in the log. */
+  /** Appends an entry for a change that was made. Never rejects: the log gets an entry that the state does not take. */
   async note(actor: Actor, change: Change): Promise<void> {
     try {
       await this.#append(actor, change);
@@ -98,8 +99,9 @@ export class AuditTrail {
   }
 
   /**
-   * @param asked.before The number of the first entry that is too new; left out: no entry is.
-   * @throws RpcError while the state is away.
+   * One page of entries, newest first.
+   * @param asked.before The page has only entries with smaller numbers; left out: it begins with the newest entry.
+   * @throws RpcError when the state cannot be reached.
    */
   async read(asked: {
     readonly before?: number | undefined;
@@ -119,7 +121,7 @@ export class AuditTrail {
   }
 }
 
-/** Where an actor's entry is: the one after the last that is kept takes the place of the oldest. */
+/** The key of an actor's entry in the state. After `KEPT_ENTRIES` entries, each new entry replaces the oldest. */
 const placeOf = (owner: string, count: number): string =>
   `audit of ${owner} ${count % KEPT_ENTRIES}`;
 
@@ -131,7 +133,7 @@ function readIndex(text: string | undefined): Index {
   return { end, counts: new Map(counts) };
 }
 
-/** An actor's entries with smaller numbers than `until`. Its numbers rise with its count. */
+/** An actor's entries with numbers below `until`. The numbers rise with the count, so a binary search finds the first. */
 async function* newestFirst(
   {
     owner,
@@ -140,7 +142,7 @@ async function* newestFirst(
   }: { readonly owner: string; readonly count: number; readonly until: number },
   state: AuditTrailParts["state"],
 ): AsyncGenerator<AuditEntry> {
-  /** @returns undefined for what another version wrote in another form. */
+  /** @returns undefined when the entry is missing or is no JSON. */
   const entryAt = async (at: number) =>
     parsed((await state.get(placeOf(owner, at))) ?? "") as AuditEntry | undefined;
   const first = Math.max(0, count - KEPT_ENTRIES);
@@ -154,7 +156,7 @@ async function* newestFirst(
     const from = Math.max(first, above - READ_TOGETHER);
     const places = Array.from({ length: above - from }, (_, index) => above - 1 - index);
     for (const entry of await Promise.all(places.map(entryAt))) {
-      // Its place was taken by a newer one meanwhile.
+      // Meanwhile a newer entry replaced this one.
       if (!entry || entry.number >= last) continue;
       last = entry.number;
       yield entry;
@@ -162,7 +164,7 @@ async function* newestFirst(
   }
 }
 
-/** Of rows that fall, the largest first. */
+/** Merges rows of entries with falling numbers into one: the largest number comes first. */
 async function* mergedByNumber(
   rows: readonly AsyncGenerator<AuditEntry>[],
 ): AsyncGenerator<AuditEntry> {

@@ -137,7 +137,7 @@ describe("the audit trail", () => {
     await ask("POST", "/keys", { body: { name: "app" } });
     const told = await ask("GET", "/audit?limit=2");
     const at = expect.any(String);
-    const from = "unknown"; // asked without a socket
+    const from = "unknown"; // the request has no socket
     const ofKeys = { at, from, who: "keys", key: "app" };
     const what = "a key's settings were changed";
     expect(told.json).toEqual({
@@ -224,10 +224,10 @@ describe("tries", () => {
       tryAs(`${TOKEN}-${index < ofToken ? "keys" : "more"}`),
     );
     await until("all are asked", async () => unanswered.length === ofAll);
-    expect((await tryAs(`${TOKEN}-more`)).status).toBe(429); // it has fewer than its own most
+    expect((await tryAs(`${TOKEN}-more`)).status).toBe(429); // its token has room, but all tokens together have none
     for (const end of unanswered.splice(0)) end({ kind: "unknown", what: "key" });
     for (const each of [...running, ...others]) expect((await each).status).toBe(404);
-    const again = tryAs(TOKEN); // what ended, or failed, makes room
+    const again = tryAs(TOKEN); // calls that ended make room
     await until("it is asked", async () => unanswered.length === 1);
     unanswered[0]?.({ kind: "unknown", what: "key" });
     expect((await again).status).toBe(404);

@@ -1,5 +1,5 @@
-// The admin API as one function from request to response: which requests are admitted, what they do, and what an operator is
-// told when something fails. The routes are declared in routes.ts.
+// The admin API as one function from request to response: it admits requests, checks roles, runs the handlers and answers
+// errors. The routes are declared in routes.ts.
 
 import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -45,12 +45,12 @@ import { addSessionAnswers, Sessions, sessionTextOf } from "./sessions.ts";
 import { addTryAnswers } from "./try-routes.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
-/** A configuration is longer, and as JSON longer still. */
+/** In bytes: a configuration is longer than other bodies, and its JSON string is longer than its text. */
 const mostBytesFor = (path: string): number =>
   path.startsWith("/configuration/") ? 2 * MOST_TEXT_BYTES : MOST_BODY_BYTES;
 
 type AdminAppOptions = {
-  /** The tokens as they are now; a reload may change them. */
+  /** The tokens of the present configuration; a reload may change them. */
   readonly tokens: () => Tokens;
   /** Aborts when the admin server closes. */
   readonly ending?: AbortSignal;
@@ -58,7 +58,7 @@ type AdminAppOptions = {
   readonly onLetIn?: (socket: Socket) => void;
 };
 
-/** The same for requests as Node.js gives them. */
+/** The admin API as a listener for Node's HTTP server. */
 export function adminListener(
   options: AdminAppOptions,
   parts: AdminServerParts,
@@ -130,7 +130,7 @@ export function adminApp(options: AdminAppOptions, parts: AdminServerParts): Adm
     );
   });
   app.onError((error, context) =>
-    // A caller that leaves in the middle of a request is no fault.
+    // A caller that disconnects during its request is no fault of the gateway.
     problemResponse(
       context.req.raw.signal.aborted
         ? problems.broken(error)
@@ -141,14 +141,14 @@ export function adminApp(options: AdminAppOptions, parts: AdminServerParts): Adm
 }
 
 async function boundedBody({ req }: AdminContext, next: Next): Promise<void> {
-  // node:http lets no body be longer than its Content-Length.
+  // node:http ends every body at its Content-Length.
   if (req.header("Transfer-Encoding") !== undefined) throw problems.lengthNotTold();
   const mostBytes = mostBytesFor(req.path);
   if (Number(req.header("Content-Length") ?? 0) > mostBytes) throw problems.bodyTooLarge(mostBytes);
   await next();
 }
 
-/** The check is found by the same path as the answer, so no request reaches one without the other. */
+/** The router finds the check by the same path as the handler, so no request reaches the handler without the check. */
 function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminServerParts): void {
   const needed = route[ROLE];
   if (needed === undefined) return; // this route needs no token
@@ -162,7 +162,7 @@ function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminSer
   });
 }
 
-/** Delays the refusal of a wrong or missing token: the more of them an address sends, the longer. */
+/** Delays the refusal of a wrong or missing token, the longer the more of them an address sends. */
 async function slowDown(context: AdminContext, parts: AdminServerParts): Promise<void> {
   const { guesses, clock, log } = parts;
   const address = addressOf(context);
@@ -178,7 +178,7 @@ function problemOf(
   { log, requestId }: { log: AdminServerParts["log"]; requestId: string },
 ): Problem {
   if (error instanceof Problem) return error;
-  // Some errors of calls are told to operators too: that the state cannot be reached, for example.
+  // Operators get some errors of calls too, such as the one that the state cannot be reached.
   if (error instanceof RpcError && error.status >= 500)
     return new Problem(error.status, error.message, { cause: error, ...retryAfterOf(error) });
   if (error instanceof HTTPException)
@@ -206,7 +206,7 @@ function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
   addChanges(app, parts);
 }
 
-/** @throws Problem where there is no key of the name. */
+/** @throws Problem 404 when there is no key with this name. */
 async function keyOf(name: string, { keys }: Pick<KeyParts, "keys">): Promise<Shown> {
   const key = await keys.show(name);
   if (!key) throw problems.unknown(`there is no key of the name ${name}`);
@@ -248,11 +248,11 @@ type Making = Awaited<ReturnType<KeyBook["create"]>>;
 type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];
 
-/** The names of the settings in a request. */
+/** The names of the settings in the body of a request, without the key's name. */
 const settingsIn = (body: Readonly<Record<string, unknown>>): readonly string[] =>
   Object.keys(body).filter((name) => name !== "name");
 
-/** The key after a change, which is noted in the audit trail. @throws Problem when nothing was changed. */
+/** Notes a change in the audit trail, and returns the key after it. @throws Problem when the key was not changed. */
 async function shownOf(outcome: Making, change: KeyChange): Promise<Shown & { key: string }>;
 async function shownOf(outcome: Changing, change: KeyChange): Promise<Shown>;
 async function shownOf(
@@ -293,7 +293,7 @@ type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", str
 function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
   const { metrics, networks, clock } = parts;
   const startedAtMs = clock.now();
-  let document: ReturnType<typeof adminDocument> | undefined; // made when it is first asked for: it takes memory
+  let document: ReturnType<typeof adminDocument> | undefined; // made at the first request for it, since it takes memory
   addUsageReports(app, parts);
   app.openapi(operationRoutes.status, async (context) => {
     const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
@@ -343,7 +343,7 @@ function addNodeAnswers(app: AdminApp, parts: AdminServerParts): void {
     });
 }
 
-/** For probes without a token: on this port they take no place of a caller's connection. */
+/** Answers health probes, which have no token. On this port they do not use up callers' connections. */
 function addHealthAnswers(
   app: AdminApp,
   { whyNotReady }: Pick<AdminServerParts, "whyNotReady">,
@@ -366,7 +366,7 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
     const { name: key } = context.req.valid("param");
     const { format, rows, ...asked } = context.req.valid("query");
     const report = await readUsageReport(parts, { ...asked, key });
-    // A key that was removed from the file still has usage.
+    // A key that was removed from the file may still have usage.
     if (report.rows.length === 0) await keyOf(key, parts);
     return answerUsageReport(context, report, { format, rows });
   });
@@ -375,17 +375,17 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
   );
 }
 
-/** The usage of a key by hour. @throws Problem for a key that is unknown and has no usage. */
+/** The usage of a key by hour. @throws Problem 404 for a key that is unknown and has no usage. */
 async function hoursOf({ state, keys, clock }: AdminServerParts, key: string) {
   const hours = await readUsageHours(state, { key, nowMs: clock.wallTime() });
   if (hours.every(({ calls, refused }) => calls + refused === 0)) await keyOf(key, { keys });
   return { hours };
 }
 
-/** A year, and the month in which a year ago began. */
+/** Enough days to begin with the first of this month a year ago. */
 const MOST_DAYS = 400;
 
-/** Checks the range, reads the usage, and adds prices. @throws Problem for a wrong range. */
+/** Checks the range, reads the usage, and adds costs. @throws Problem 422 for a wrong range. */
 async function readUsageReport(
   { state, clock, prices }: Pick<AdminServerParts, "state" | "clock" | "prices">,
   { from, to, ...which }: UsageAsked,
@@ -413,6 +413,6 @@ function answerUsageReport(
   return context.json({ ...report, rows: rows === "none" ? [] : report.rows }, 200);
 }
 
-/** A caller that accepts everything gets JSON. */
+/** Whether the caller accepts CSV and does not name JSON; a caller that accepts everything gets JSON. */
 const prefersCsv = (accept = ""): boolean =>
   /\btext\/csv\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept);

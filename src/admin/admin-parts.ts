@@ -1,4 +1,4 @@
-// The parts that the admin API is given, and what its routes read of a request.
+// The parts that the admin API gets from the gateway, and the functions by which its routes read requests.
 import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
@@ -21,31 +21,31 @@ import { type AdminRequest, isJson, type Operator } from "./admission.ts";
 import { type Problem, problems } from "./problem.ts";
 import type { CheckedAnswer, ConfigurationAnswer, Status } from "./schemas.ts";
 
-/** In bytes: to read a larger configuration could delay callers for seconds. */
+/** In bytes: reading a larger configuration could delay callers for seconds. */
 export const MOST_TEXT_BYTES = 131_072;
 
 export type Reloaded =
-  /** What was changed, one line each; none when nothing was to be changed. */
+  /** One line for each change; empty when the configuration is the same. */
   | { readonly kind: "reloaded"; readonly changed: readonly string[] }
-  /** What is wrong with the file; nothing was changed. */
+  /** One line for each mistake in the file; the gateway goes on with its old configuration. */
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
-  /** It cannot be done here or now. */
+  /** A reload is not possible here, or not now. */
   | { readonly kind: "refused"; readonly why: string };
 
 export type FileReplaced =
   | (Extract<Reloaded, { kind: "reloaded" }> & { readonly version: string })
   | Exclude<Reloaded, { kind: "reloaded" }>
-  /** Somebody else wrote the file after it was read. */
+  /** The file was changed after the operator read it. */
   | { readonly kind: "changed meanwhile" };
 
 type ConfigurationFile = {
   shown(): Promise<ConfigurationAnswer>;
-  /** Checks a text, in which marks stand for hidden values. Nothing is changed. */
+  /** Checks a text, in which marks stand for hidden values, without applying it. */
   validate(text: string): Promise<CheckedAnswer>;
   /**
    * Replaces the file and reloads. Where the reload is refused, the file stays as it was. Never rejects.
    *
-   * @param asked.version The version of the file that the text was made from.
+   * @param asked.version The version of the file from which the operator made the text.
    */
   apply(
     asked: { readonly text: string; readonly version: string },
@@ -62,18 +62,18 @@ export type AdminServerParts = {
     "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"
   >;
   readonly state: Pick<State, "list">;
-  /** The prices as they are configured now. */
+  /** The prices of the present configuration. */
   readonly prices: () => PriceList | undefined;
   readonly networks: () => Promise<Status["networks"]>;
-  /** Why some network is not ready; empty when all are. */
+  /** The reasons why networks are not ready, one line each; empty when all are ready. */
   readonly whyNotReady: () => Promise<readonly string[]>;
   /** The tail of slow and failed calls, newest first. */
   readonly calls: () => Promise<readonly TailedCall[]>;
-  /** Makes the calls that operators make as one of the keys. */
+  /** Makes the calls that operators try as one of the keys. */
   readonly trials: Pick<CallTrials, "try" | "describe">;
   /** The recent incidents of each process. */
   readonly incidents: () => Promise<readonly NetworkIncidents[]>;
-  /** @returns Whether it is kept already; undefined: there is no such node. */
+  /** @returns Whether the state keeps the drain already; undefined: there is no such upstream. */
   readonly drain: (node: NodeDrain, by: Actor) => Promise<{ isKept: boolean } | undefined>;
   readonly reload: (by: Actor) => Promise<Reloaded>;
   readonly configuration: ConfigurationFile;
@@ -90,18 +90,18 @@ type AdminEnvironment = {
 export type AdminApp = OpenAPIHono<AdminEnvironment>;
 export type AdminContext = Context<AdminEnvironment>;
 
-/** The address of the connection: behind a proxy, the proxy's. */
+/** The remote address of the connection; behind a proxy, this is the proxy's. */
 export const addressOf = ({ env }: AdminContext): string =>
   plainAddress(env?.incoming?.socket.remoteAddress ?? "") ?? "unknown";
 
-/** The part of a request that admission looks at. */
+/** The part of a request that admission reads. */
 export const requestOf = ({ req, env }: AdminContext): AdminRequest => ({
   verb: req.method,
   header: (name) => req.header(name),
   isEncrypted: env?.incoming !== undefined && "encrypted" in env.incoming.socket,
 });
 
-/** The body as an object; an empty body is an empty object. @throws Problem */
+/** The JSON body as an object; an empty body is an empty object. @throws Problem 400 or 415 */
 export async function readBody(context: AdminContext): Promise<Readonly<Record<string, unknown>>> {
   const text = await context.req.text();
   if (text.length === 0) return {};
@@ -111,7 +111,7 @@ export async function readBody(context: AdminContext): Promise<Readonly<Record<s
   return value;
 }
 
-/** The body as the schema reads it. @throws Problem with its mistakes */
+/** The body as the schema reads it. @throws Problem 422 with the mistakes in it, or as `readBody` */
 export async function readBodyAs<Schema extends z.ZodType>(
   context: AdminContext,
   schema: Schema,
@@ -121,7 +121,7 @@ export async function readBodyAs<Schema extends z.ZodType>(
   throw mistakesIn(read.error, "the body");
 }
 
-/** @param whole Stands for the path of a mistake that has none. */
+/** @param whole The name for mistakes without a path. */
 export const mistakesIn = ({ issues }: z.ZodError, whole: string): Problem =>
   problems.mistakes(issues.map(({ path, message }) => `${path.join(".") || whole}: ${message}`));
 
@@ -133,7 +133,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The operator of a request, for the audit trail. */
+/** The operator of a request as the audit trail names it. */
 export const actorOf = (context: AdminContext): Actor => ({
   who: context.get("operator").name,
   from: addressOf(context),
@@ -153,7 +153,7 @@ export async function noteChange(
 
 type ShownUpstream = Status["networks"][number]["upstreams"][number];
 
-/** The status of one upstream. Each field is named, since a snapshot has more. */
+/** The status of one upstream: a part of its snapshot, copied field by field. */
 export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
   const { upstream, head, lagBlocks, lagSeconds, isElsewhere, drained } = snapshot;
   const { inFlight, lackedMethods, lacked, reaches } = snapshot;
@@ -178,5 +178,5 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
   };
 }
 
-/** A call of the tail, without the number of members that the story of a batch has. */
+/** A call of the tail without `members`, which only the story of a batch has. */
 export const shownCall = ({ members: _, ...call }: TailedCall) => call;

@@ -1,4 +1,4 @@
-// HTTP for operators, on its own port: keys, usage, metrics, and the state of the gateway.
+// The HTTP server for operators, on its own port: keys, usage, metrics, configuration and status.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
@@ -20,7 +20,7 @@ export type AdminParts = Omit<AdminServerParts, "keys" | "prices" | "guesses"> &
   readonly log: Logger;
 };
 
-/** How many refusals of wrong tokens may wait: each one holds one of the few connections. */
+/** How many refusals of wrong tokens may be delayed at the same time: each holds one of the few connections. */
 const HELD = 20;
 
 const MOST_CONNECTIONS = 100;
@@ -30,17 +30,17 @@ const BOUNDS = {
   headersMs: HEADERS_MS,
   bodyMs: BODY_MS,
   idleMs: HEADERS_MS,
-  silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its answer is cut off
+  silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its response is disconnected
 };
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** Handshakes that one address may make each second without a right token; twenty times as many at once. */
+/** TLS handshakes per second that an address may make without a right token; twenty times as many at once. */
 const HANDSHAKES = { refusals: 10 };
 
 export class AdminServer {
   readonly #listener: Listener;
-  /** As on the callers' port, a connection without a right token makes room for others. */
+  /** As on the callers' port, connections without a right token make room for new connections. */
   readonly #connections = new Connections(
     { most: MOST_CONNECTIONS, strangers: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
     { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
@@ -48,7 +48,7 @@ export class AdminServer {
   #tokens: Tokens;
   readonly #ending = new AbortController();
   readonly #read: () => Promise<Answer>;
-  /** What answers; undefined before it is read. */
+  /** The listener of the admin API; undefined before `prepare`. */
   #answer: Promise<Answer> | undefined;
   readonly #keys: KeyBook;
   #prices: PriceList | undefined;
@@ -111,7 +111,7 @@ export class AdminServer {
     );
   }
 
-  /** The next request needs one of the tokens that are configured now. */
+  /** Takes another configuration; the next request already needs one of its tokens. */
   reconfigure(config: Config): void {
     this.#keys.reconfigure(configuredIn(config));
     this.#prices = pricesOf(config);
@@ -119,14 +119,14 @@ export class AdminServer {
     this.#listener.certify(config.admin.listen.tls);
   }
 
-  /** @returns The port; a free one was taken if 0 was asked for. */
+  /** Begins to listen. @returns The port: a free one if the configured port is 0. */
   listen(): Promise<number> {
     void this.#warnWithoutKeys();
     return this.#listener.listen();
   }
 
   async #warnWithoutKeys(): Promise<void> {
-    // Whoever opens the state tells of one that cannot be reached.
+    // Other parts of the gateway log that the state cannot be reached.
     const keys = await this.#keys.list().catch(() => undefined);
     if (keys?.every(({ status }) => status !== "active"))
       this.#log.warn(
@@ -135,8 +135,8 @@ export class AdminServer {
   }
 
   /**
-   * Reads what answers, which takes a fifth of a start: to be called once callers are answered. A package that is
-   * replaced later has other files.
+   * Loads the module of the admin API, which takes a fifth of a start: to be called once callers are served, and not only
+   * at the first request, since a package that is replaced meanwhile has other files.
    */
   prepare(): Promise<Answer> {
     this.#answer ??= this.#read();

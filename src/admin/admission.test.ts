@@ -54,7 +54,7 @@ describe("without a token", () => {
   });
 
   it.each([
-    { host: "evil.example.com" }, // it may mean 127.0.0.1 by now
+    { host: "evil.example.com" }, // this name may resolve to 127.0.0.1 by now
     { host: "127.0.0.1.example.com:8546" },
     { host: "localhost.example.com" },
     { host: "10.0.0.1:8546" },
@@ -82,7 +82,7 @@ describe("without a token", () => {
   it.each([
     { type: "application/json", want: undefined },
     { type: "application/json; charset=utf-8", want: undefined },
-    // What a form can send without asking.
+    // The types that a form can send without permission (CORS).
     { type: "text/plain", want: 415 },
     { type: "application/x-www-form-urlencoded", want: 415 },
     { type: "text/plain; application/json", want: 415 },

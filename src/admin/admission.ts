@@ -1,6 +1,6 @@
-// Admits a request that has one of the tokens. Without any token only this machine is admitted; there the danger is a
-// browser, in which a page of another site may send requests here. The same holds for the cookie of a session, which
-// browsers send with the requests of every page.
+// Admits a request that has one of the tokens. Where no tokens are configured, only requests from this machine are
+// admitted. The danger there is a browser in which a page of another site sends requests to this port. Requests with the
+// cookie of a session have the same danger, since browsers send cookies with the requests of every page.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { hashOf } from "../config/key-settings.ts";
@@ -8,16 +8,16 @@ import type { Config } from "../config/schema.ts";
 import { isLoopback, ROLES, type Role } from "../config/server-settings.ts";
 import { type Problem, problems } from "./problem.ts";
 
-/** The part of a request that admission looks at. */
+/** The part of a request that admission reads. */
 export type AdminRequest = {
   readonly verb: string;
-  /** The value of a header, by its lower-case name. */
+  /** The value of a header. @param name In lower case. */
   readonly header: (name: string) => string | undefined;
-  /** The request came over TLS that ends at this server. */
+  /** Whether the request came over TLS that ends at this server. */
   readonly isEncrypted?: boolean;
 };
 
-/** The operator who asks, and its role. */
+/** The operator who sent a request: the name and the role of its token. */
 export type Operator = { readonly name: string; readonly role: Role };
 
 /** @param hash `sha256:` and hex digits. */
@@ -47,7 +47,7 @@ export class Tokens {
   /** @param digest As `digestOf` makes it. */
   holderOfDigest(digest: string): Operator | undefined {
     const bytes = Buffer.from(digest, "hex");
-    // All are compared, also after the one that fits.
+    // Every digest is compared, also after a match.
     const [found] = this.#known.filter((each) => timingSafeEqual(bytes, each.digest));
     return found;
   }
@@ -56,7 +56,7 @@ export class Tokens {
 /** The hash of a token, in hex. */
 export const digestOf = (token: string): string => hash("sha256", token, "hex");
 
-/** @param settings The tokens of the configuration. */
+/** The tokens of the configuration; `admin.token` has the name `admin` and the role `all`. */
 export const tokensOf = ({ token, tokens = [] }: TokenSettings): Tokens =>
   new Tokens([
     ...(token === undefined ? [] : [{ name: "admin", role: "all", hash: hashOf(token) } as const]),
@@ -65,12 +65,12 @@ export const tokensOf = ({ token, tokens = [] }: TokenSettings): Tokens =>
 
 export type TokenSettings = Partial<Pick<Config["admin"], "token" | "tokens">>;
 
-/** The operator where there are no tokens. */
+/** The operator where no tokens are configured. */
 const LOCAL: Operator = { name: "this machine", role: "all" };
 
 /**
- * The operator of a request, or why it is refused. No page can make a browser send a token, but every page can make it send a cookie.
- *
+ * The operator of a request, or the reason of its refusal. No page can make a browser send a token, but every page can
+ * make it send a cookie.
  * @param sessionDigest The hash of the token that the request's cookie stands for.
  */
 export function admitted(
@@ -86,11 +86,14 @@ export function admitted(
   return otherPage(request) ?? notOfConsole(request) ?? operator;
 }
 
-/** Where there are no tokens: why the request is not from this machine. */
+/** Where no tokens are configured: the reason why a request may come from elsewhere than this machine. */
 export const refusedWithoutToken = (request: AdminRequest): Problem | undefined =>
   otherHost(request) ?? otherSite(request) ?? notAsked(request);
 
-/** Why a request with a cookie may be another page's. Browsers send `Sec-Fetch-Site` over TLS and on this machine. */
+/**
+ * The reason why another page may have sent a request with a cookie. Browsers send `Sec-Fetch-Site` over TLS and on this
+ * machine; elsewhere `Origin` decides.
+ */
 export function otherPage({ verb, header, isEncrypted }: AdminRequest): Problem | undefined {
   const site = header("sec-fetch-site");
   const isRead = READING.has(verb);
@@ -101,7 +104,7 @@ export function otherPage({ verb, header, isEncrypted }: AdminRequest): Problem 
   return isOwn ? undefined : problems.elsewhere("pages of other sites are refused");
 }
 
-/** The console sends it with each change. A page of another site needs permission to send it (CORS), and gets none. */
+/** The console sends this header with changes. A page of another site needs permission for it (CORS), and gets none. */
 const CONSOLE_HEADER = "x-headgate-console";
 
 const notOfConsole = ({ verb, header }: AdminRequest): Problem | undefined =>
@@ -109,11 +112,11 @@ const notOfConsole = ({ verb, header }: AdminRequest): Problem | undefined =>
     ? undefined
     : problems.elsewhere(`a change by a session needs the header ${CONSOLE_HEADER}`);
 
-/** Whether a role may do what another role may. */
+/** Whether a role includes the rights of the needed role. */
 export const covers = (role: Role, needed: Role): boolean =>
   ROLES.indexOf(role) >= ROLES.indexOf(needed);
 
-/** The host is a stranger's name that was made to resolve to 127.0.0.1 (DNS rebinding). */
+/** Refuses a `Host` that is not this machine: another name may have been made to resolve to 127.0.0.1 (DNS rebinding). */
 function otherHost({ header }: AdminRequest): Problem | undefined {
   const host = (header("host") ?? "").replace(/:\d*$/, "");
   if (isLoopback(host)) return undefined;
@@ -129,7 +132,7 @@ function otherSite({ header, isEncrypted }: AdminRequest): Problem | undefined {
   return problems.elsewhere("without admin.token, pages of other sites are refused");
 }
 
-/** Whether the page that asks is of this host, or no page is named. */
+/** Whether the request's `Origin` is this host, or left out. */
 function isOwnOrigin(header: AdminRequest["header"], isEncrypted = false): boolean {
   const origin = header("origin")?.toLowerCase();
   const own = `${isEncrypted ? "https" : "http"}://${header("host")?.toLowerCase()}`;

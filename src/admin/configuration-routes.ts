@@ -75,7 +75,7 @@ export function addConfigurationAnswers(
   });
 }
 
-/** @throws Problem */
+/** The text in a request's body. @throws Problem 413 for one that is too large, or as `readBodyAs` */
 async function textOf(context: AdminContext): Promise<string> {
   const { text: told } = await readBodyAs(context, configurationText);
   if (Buffer.byteLength(told) > MOST_TEXT_BYTES) throw problems.bodyTooLarge(MOST_TEXT_BYTES);

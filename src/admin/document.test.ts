@@ -6,7 +6,7 @@ import { ROLE } from "./routes.ts";
 
 const document = JSON.parse(JSON.stringify(adminDocument()));
 
-/** What OpenAPI 3.1.0 demands of the parts that we use. */
+/** The rules of OpenAPI 3.1.0 for the parts of a document that we use. */
 const schema = z.looseObject({});
 const media = z.strictObject({ schema });
 const content = z.record(z.string().regex(/^[a-z]+\/[a-z+-]+$/), media);
@@ -60,7 +60,7 @@ function* referencesIn(value: unknown): Generator<string> {
   }
 }
 
-/** What decides over the whole gateway. */
+/** The routes that change the whole gateway. */
 const OF_ALL = [
   ...["post /reload", "post /configuration/validate", "post /configuration/apply"],
   ...["drain", "undrain"].map((act) => `post /networks/{network}/upstreams/{name}/${act}`),

@@ -1,4 +1,4 @@
-// The OpenAPI document of the admin API, made from the declarations: docs/openapi.json, and GET /openapi.json.
+// Makes the OpenAPI document of the admin API from the declared routes: docs/openapi.json, and GET /openapi.json.
 
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import manifest from "../../package.json" with { type: "json" };
@@ -13,7 +13,7 @@ import {
 import { requestSchemas } from "./schemas.ts";
 import { tryRoutes } from "./try-routes.ts";
 
-/** The release that runs. */
+/** The version of the running release. */
 export const version: string = manifest.version;
 
 export const declaredRoutes: readonly DeclaredRoute[] = [
@@ -41,13 +41,13 @@ export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]>
       license: { name: "Apache-2.0" },
     },
     servers: [{ url: "http://127.0.0.1:8546" }],
-    // `{}`: where no token is configured, none is needed.
+    // `{}`: no token is needed where none is configured.
     security: [{ token: [] }, {}],
     tags: ["keys", "usage", "operation", "configuration", "try"].map((name) => ({ name })),
   });
 }
 
-/** The verbs of a path; empty where there is none. */
+/** The HTTP methods that a path has; empty for an unknown path. */
 export const verbsOf = (path: string): string[] =>
   declaredRoutes.filter((route) => isAt(route, path)).map(({ method }) => method.toUpperCase());
 

@@ -34,7 +34,7 @@ function feedOf(
   return { feed, metrics, clock, looks: () => looks };
 }
 
-/** All that it tells; and a promise of the next event while time passes. */
+/** Watches a feed: `told` has its events, and `next` advances the clock until another event comes. */
 function watching({ feed, clock }: { feed: LiveFeed; clock: FakeClock }) {
   const told: (LiveStatus | undefined)[] = [];
   let heard: () => void = () => undefined;
@@ -56,7 +56,7 @@ it("is made once a second for all who look, and not at all while nobody does", a
   const { feed, metrics, clock, looks } = feedOf();
   const first = watching({ feed, clock });
   await first.next(0);
-  const second = watching({ feed, clock }); // it is told what was told last
+  const second = watching({ feed, clock }); // a new listener gets the last event at once
   expect([first.told.length, second.told.length, looks()]).toEqual([1, 1, 1]);
   for (let calls = 0; calls < 4; calls += 1) metrics.callEnded({ ...call, outcome: "ok" });
   await second.next(1_000);
@@ -139,7 +139,7 @@ it("refuses more streams than it can hold, and callers without a token", async (
     expect((await admin.app.request("/events", { headers })).status).toBe(200);
   expect((await admin.app.request("/events", { headers })).status).toBe(503);
   expect((await admin.app.request("/events")).status).toBe(401);
-  // One token, such as that of a program that reads nothing, keeps none of the others out.
+  // One token, such as that of a program that does not read its streams, cannot take all streams.
   const reader = { authorization: `Bearer ${TOKEN}-read` };
   for (let more = 50; more < 60; more += 1)
     expect((await admin.app.request("/events", { headers: reader })).status).toBe(200);
@@ -180,7 +180,7 @@ it("remembers half an hour of what charts show, every ten seconds, also while no
   await next(0);
   for (let second = 0; second < 30; second += 1) await next(1_000);
   end();
-  expect(looks()).toBe(before + 31); // one each second, and none beside these
+  expect(looks()).toBe(before + 31); // one look per second, and none for the charts beside them
   expect(JSON.parse(feed.history ?? "").past).toHaveLength(181);
   ending.abort();
   await new Promise(setImmediate);

@@ -1,5 +1,5 @@
-// The state of the networks and their upstreams once a second, for operators who watch, with the rates of the last ten
-// seconds. It is made once for all who watch. Every ten seconds the points of the charts are noted, also while nobody
+// Sends the status of the networks and their upstreams to operators once a second, with the rates of the last 10 seconds.
+// All watchers share one computation. Every ten seconds the feed notes the points of the charts, also while nobody
 // watches, so that charts begin with the last half an hour.
 import { streamSSE } from "hono/streaming";
 import { isoText } from "../lib/calendar.ts";
@@ -23,11 +23,11 @@ export type LiveFeedParts = Pick<
 type Listener = (json: string | undefined) => void;
 
 const EVERY_MS = 1_000;
-/** In milliseconds: the time over which rates are measured, and between two points of a chart. */
+/** In milliseconds: the span over which rates are measured, and the distance of two points in a chart. */
 const RATES_OF_MS = 10_000;
-/** In milliseconds: how late a timer may run. */
+/** In milliseconds: the tolerance for late timers. */
 const LATE_MS = 1_000;
-/** How many slow and failed calls one event tells. */
+/** How many slow and failed calls one event has at most. */
 const MOST_CALLS = 20;
 
 export class LiveFeed {
@@ -35,11 +35,11 @@ export class LiveFeed {
   readonly #listeners = new Map<Listener, string>();
   #samples: Sample[] = [];
   readonly #past = new PastCharts();
-  /** The newest call that an event told. */
+  /** The newest call that was in an event. */
   #lastCall: string | undefined;
   /** The last event, which a new listener gets at once. */
   #last: string | undefined;
-  /** Looks once a second while there are listeners. */
+  /** Ends the loop that makes an event once a second; undefined while there are no listeners. */
   #looks: AbortController | undefined;
   readonly #parts: LiveFeedParts;
 
@@ -55,7 +55,11 @@ export class LiveFeed {
     return [...this.#listeners.values()].filter((each) => each === name).length;
   }
 
-  /** @param listener Called with a LiveStatus as JSON; undefined: it could not be made. @returns A function that ends the calls. */
+  /**
+   * @param name The operator's name.
+   * @param listener Called with each LiveStatus as JSON; undefined: the status could not be made.
+   * @returns A function that ends the calls.
+   */
   watch(name: string, listener: Listener): () => void {
     this.#listeners.set(listener, name);
     if (this.#last !== undefined) listener(this.#last);
@@ -75,13 +79,13 @@ export class LiveFeed {
   /** Notes the points of the charts, also while nobody watches, until the signal aborts. */
   async remember(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // A point that cannot be made leaves a gap in the chart.
+      // A failure leaves a gap in the charts.
       if (!this.#looks) await this.#networksNow().catch(() => undefined);
       await this.#parts.clock.sleep(RATES_OF_MS, signal).catch(() => undefined);
     }
   }
 
-  /** A LiveHistory as JSON; undefined where there is none. */
+  /** The LiveHistory as JSON; undefined before the first note. */
   get history(): string | undefined {
     return this.#past.toldAt(this.#parts.clock.now());
   }
@@ -138,16 +142,16 @@ export class LiveFeed {
 }
 
 const PAST_MS = 30 * 60_000;
-/** In characters: gateways of very many networks keep a shorter history. */
+/** In characters: a gateway with very many networks keeps a shorter history. */
 const MOST_PAST = 2 ** 20;
 
-/** The points of the charts of the last half an hour. */
+/** The points of all charts in the last half an hour. */
 export class PastCharts {
-  /** Oldest first. */
+  /** The notes, oldest first. */
   readonly #notes: { readonly atMs: number; readonly json: string }[] = [];
   #length = 0;
 
-  /** @param charted Makes a point; called only when one is due. */
+  /** @param charted Makes the points; called only when a note is due. */
   note(atMs: number, charted: () => unknown): void {
     const last = this.#notes.at(-1);
     if (last && atMs - last.atMs < RATES_OF_MS - LATE_MS) return;
@@ -172,11 +176,11 @@ export class PastCharts {
   }
 }
 
-/** How many streams may be open. One token cannot have all of them. */
+/** How many event streams may be open; one token cannot have all of them. */
 const MOST_WATCHING = 60;
 const MOST_OF_A_TOKEN = 50;
 
-/** @param options.admit Asked before each event: an operator whose token or session has ended gets no more. */
+/** @param options.admit Called before each event: an operator whose token or session has ended gets no more events. */
 export function addLiveAnswer(
   app: AdminApp,
   options: {
@@ -189,7 +193,7 @@ export function addLiveAnswer(
   const feed = new LiveFeed(parts);
   if (options.ending) void feed.remember(options.ending);
   app.openapi(operationRoutes.events, (context) => {
-    // A HEAD request would begin a stream that nobody reads.
+    // A stream for a HEAD request would have no reader.
     if (context.req.method === "HEAD")
       return context.body(null, 200, { "Content-Type": "text/event-stream" });
     const { name } = context.get("operator");
@@ -200,7 +204,7 @@ export function addLiveAnswer(
       const operator = options.admit(request);
       return !(operator instanceof Problem) && covers(operator.role, operationRoutes.events[ROLE]);
     };
-    // The stream may end while an event is written.
+    // The reader may disconnect while an event is written.
     const ignore = async (): Promise<void> => undefined;
     return streamSSE(
       context,
@@ -222,7 +226,7 @@ export function addLiveAnswer(
   });
 }
 
-/** Writes one event after the other. While one is being taken, only the newest of the others waits. */
+/** Gives a stream its events one by one. While the stream writes an event, only the newest later event waits. */
 function newestOf(
   feed: Pick<LiveFeed, "watch">,
   { name, signal }: { readonly name: string; readonly signal: AbortSignal },

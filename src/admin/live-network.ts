@@ -1,5 +1,4 @@
-// The part of an event on one network and its nodes: rates between two moments, incidents, and what is wrong with each node.
-// Pure.
+// One network's part of a live event: the rates between two samples, and the troubles of each upstream. Pure.
 import {
   type CountedMetrics,
   type NetworkCounts,
@@ -9,9 +8,9 @@ import {
 } from "../observe/call-rates.ts";
 import type { LiveStatus, Status } from "./schemas.ts";
 
-/** The counts of all networks at a moment. */
+/** The counts of all networks at one time. */
 export type Sample = {
-  /** By the clock's `now`. */
+  /** The time by the monotonic clock (`Clock.now`). */
   readonly atMs: number;
   readonly counts: ReadonlyMap<string, NetworkCounts>;
 };
@@ -19,7 +18,7 @@ export type Sample = {
 type LiveUpstream = LiveStatus["networks"][number]["upstreams"][number];
 type Trouble = LiveUpstream["troubles"][number];
 
-/** What is wrong with a node, the worst first; empty: it does well. */
+/** The troubles of an upstream, the worst first; empty for a healthy one. */
 export function troublesOf(node: Omit<LiveUpstream, "troubles">): Trouble[] {
   const { isUsable, drained, isElsewhere, failedPerSecond, budget, caught } = node;
   const groupsWith = (state: "open" | "half-open"): string =>
@@ -53,7 +52,7 @@ const waitText = (ms: number): string =>
 type ShownNetwork = Status["networks"][number];
 type LiveNetwork = LiveStatus["networks"][number];
 
-/** The points of a network's charts, with few digits, since many of them are sent at once. */
+/** The points of a network's charts, with three digits each, since many points are sent at once. */
 export const chartedOf = ({ network, perSecond: rates, upstreams }: ChartedNetwork) => ({
   network,
   perSecond: Object.fromEntries(

@@ -1,14 +1,14 @@
-// The error that an operator is told, in the form of RFC 9457 (problem details).
+// Errors of the admin API, in the form of RFC 9457 (problem details).
 import { STATUS_CODES } from "node:http";
 
 /** Thrown anywhere in the admin API; `admin-app.ts` answers with it. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: number;
-  /** What is wrong with the request, one line each with its path. */
+  /** The mistakes in the request, one line each, with their paths. */
   readonly mistakes: readonly string[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Set for faults of the gateway; the log has it too. */
+  /** Set only for faults of the gateway; the log names the same id. */
   readonly requestId: string | undefined;
 
   constructor(
@@ -72,7 +72,6 @@ export const problems = {
     new Problem(405, `${verb} is not allowed here`, { headers: { Allow: allowed.join(", ") } }),
 };
 
-/** The HTTP response. */
 export function problemResponse(problem: Problem): Response {
   const { status, message: detail, mistakes, headers, requestId } = problem;
   const title = STATUS_CODES[status] ?? "Problem";

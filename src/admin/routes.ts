@@ -1,4 +1,4 @@
-// The declarations of the admin routes for keys, usage, operation, nodes and sessions. admin-app.ts has their answers.
+// Declares the admin routes for keys, usage, operation, upstreams and sessions. admin-app.ts has their handlers.
 import { STATUS_CODES } from "node:http";
 import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Role } from "../config/server-settings.ts";
@@ -19,7 +19,7 @@ import {
   usageReport,
 } from "./schemas.ts";
 
-/** The member of a declaration, and of the document, that names the role it needs. */
+/** The member of a declaration, and of the document, that names the role which a route needs. */
 export const ROLE = "x-headgate-role";
 
 /** A declaration without a role needs no token. */
@@ -30,7 +30,7 @@ export type DeclaredRoute = RouteConfig & {
 
 type Verb = "get" | "post" | "patch";
 
-/** Where a route is, and the role that it needs. */
+/** The method, path, id and role of a route. */
 export const at = <Method extends Verb, Path extends string>(
   method: Method,
   path: Path,
@@ -38,7 +38,7 @@ export const at = <Method extends Verb, Path extends string>(
   role: Role,
 ) => ({ method, path, operationId, [ROLE]: role });
 
-/** Where a route is that needs no token. */
+/** The method, path and id of a route that needs no token. */
 const open = <Method extends Verb, Path extends string>(
   method: Method,
   path: Path,
@@ -56,7 +56,7 @@ type Failure = {
   content: { "application/problem+json": { schema: typeof problem } };
 };
 
-/** The errors of a route, with those that every route has. */
+/** The error responses of a route, with those that every route has: 401, 403 and 429. */
 export const failures = <Status extends number>(...statuses: readonly Status[]) =>
   Object.fromEntries(
     [401, 403, 429, ...statuses].sort().map((code) => [
@@ -68,12 +68,12 @@ export const failures = <Status extends number>(...statuses: readonly Status[]) 
     ]),
   ) as Record<Status | 401 | 403 | 429, Failure>;
 
-/** The key in the path. */
+/** The key's name in the path. */
 const keyParameter = z.object({
   name: z.string().openapi({ param: { name: "name", in: "path" }, example: "app" }),
 });
 
-/** A body with a named schema of the document. The part that receives the body checks it. */
+/** A body with a named schema of the document. The document describes it; the handler checks it. */
 export const body = (component: string, required: boolean) => ({
   required,
   content: {
@@ -85,7 +85,7 @@ const tags = ["keys"];
 const ofOneKey = { tags, request: { params: keyParameter } };
 const once = "The key. Its text is in this answer alone.";
 
-/** A change of a key that needs only its name. */
+/** A route for a change of a key that needs only the key's name. */
 const act = <Word extends string>(
   word: Word,
   told: { readonly summary: string; readonly description?: string },
@@ -196,7 +196,7 @@ const nodeParameters = z.object({
   name: z.string().openapi({ param: { name: "name", in: "path" }, example: "own-node" }),
 });
 
-/** A change of a node. */
+/** A route for a change of an upstream. */
 const ofNode = <Word extends string>(
   word: Word,
   told: { readonly summary: string; readonly description: string },

@@ -1,5 +1,5 @@
-// The schemas of the admin API's requests and responses, for the document, the console and the tests. Requests for keys are
-// only described here: the key book checks them by the rules of the configuration.
+// The schemas of the admin API's requests and responses, for the document, the console and the tests. Requests for keys
+// are only described here: the key book checks them by the rules of the configuration.
 import { z } from "@hono/zod-openapi";
 import { COUNTS } from "../access/usage/key-usage.ts";
 import { type KeyRequest, keyRequest } from "../config/key-settings.ts";
@@ -12,7 +12,7 @@ const day = z
   .regex(/^\d{4}-\d\d-\d\d$/)
   .openapi({ example: "2026-11-21" });
 const time = z.iso.datetime();
-/** Read-only, so that an answer takes lists as they are. */
+/** A read-only array, so that responses can take the lists of other parts as they are. */
 export const listOf = <Entry extends z.ZodType>(entry: Entry) => z.array(entry).readonly();
 const texts = listOf(z.string()).optional();
 const isKept = z
@@ -454,7 +454,7 @@ export const rotation = z.strictObject({
     .describe("How long the old text works; 0s: not at all. Left out: 24h."),
 });
 
-/** Every setting but the name is optional; null takes it away. */
+/** The schema of a merge patch for a key: all settings but the name, each optional; null removes a setting. */
 const change = (properties: Properties): JsonSchema => ({
   type: "object",
   additionalProperties: false,
@@ -475,7 +475,7 @@ const withoutDefault = (schema: Property): Property => {
   return rest;
 };
 
-/** By their names in the document. */
+/** The schemas of request bodies, by their names in the document. */
 export const requestSchemas: Readonly<Record<string, object>> = {
   KeyRequest: wholeKey,
   KeyChange: change(wholeKey.properties ?? {}),

@@ -32,7 +32,7 @@ const ORIGIN = `http://${HOST}`;
 const PAGE = { host: HOST, origin: ORIGIN, authorization: "" };
 const CHANGE = { ...PAGE, "x-headgate-console": "1" };
 
-/** A browser that logged in. */
+/** Logs in as a browser does; `ask` sends requests with the session's cookie. */
 async function loggedIn(token = TOKEN, login: Record<string, string> = PAGE) {
   const admin = await scriptedAdmin();
   const body = { token };

@@ -1,5 +1,5 @@
-// Sessions of the console: a cookie stands for a token, so that no page has to keep the token. Sessions are kept in memory:
-// after a restart operators log in again.
+// Sessions of the console: a cookie stands for a token, so that no page has to keep the token. Sessions are in memory, so
+// operators log in again after a restart.
 import { hash, randomBytes } from "node:crypto";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -16,18 +16,18 @@ import { Problem, problems } from "./problem.ts";
 import { sessionRoutes } from "./routes.ts";
 import { login } from "./schemas.ts";
 
-/** In milliseconds: a session ends after so long, whether it is used or not. */
+/** In milliseconds: a session ends after this time, used or not. */
 const LASTS_MS = 12 * 3_600_000;
-/** How many sessions one token has; the oldest ends when another begins. */
+/** How many sessions one token may have; a further session ends the oldest one. */
 const MOST_OF_A_TOKEN = 20;
 
 type Session = { readonly tokenDigest: string; readonly endsAtMs: number };
 
 export class Sessions {
-  /** By the hash of the cookie's text, the oldest first. */
+  /** The open sessions by the hash of the cookie's text, oldest first. */
   readonly #open = new Map<string, Session>();
 
-  /** @param tokenDigest The hash of the token. @returns The cookie's text, and how long it lasts. */
+  /** @param tokenDigest The hash of the token. @returns The cookie's text, and its lifetime in milliseconds. */
   begin(tokenDigest: string, nowMs: number): { readonly text: string; readonly lastsMs: number } {
     for (const [digest, { endsAtMs }] of this.#open)
       if (endsAtMs <= nowMs) this.#open.delete(digest);
@@ -39,7 +39,7 @@ export class Sessions {
     return { text, lastsMs: LASTS_MS };
   }
 
-  /** The hash of the token that a cookie stands for. */
+  /** The hash of the token that a cookie's text stands for; undefined when the session has ended. */
   tokenDigestOf(text: string, nowMs: number): string | undefined {
     const session = this.#open.get(textDigest(text));
     return session && session.endsAtMs > nowMs ? session.tokenDigest : undefined;
@@ -56,27 +56,27 @@ export type SessionAnswerParts = {
   readonly tokens: () => Tokens;
   readonly sessions: Pick<Sessions, "begin" | "end">;
   readonly admit: (request: AdminRequest) => Operator | Problem;
-  /** Counts the refusal, and delays it where an address guesses. */
+  /** Counts the refusal, delays it for an address that guesses, and throws the problem. */
   readonly refuse: (context: AdminContext, problem: Problem) => Promise<never>;
   readonly clock: Pick<Clock, "now" | "wallTime">;
 };
 
-/** The cookie's text. */
+/** The text of a request's session cookie; undefined when there is none. */
 export function sessionTextOf(request: Pick<AdminRequest, "header">): string | undefined {
   const cookies = (request.header("cookie") ?? "").split(/; */);
-  // The first of these names cannot be set by another host, nor by a page without TLS.
+  // `__Host-` comes first: neither another host nor a page without TLS can set a cookie of that name.
   const names = [cookieName(request, true), cookieName(request, false)];
   const own = names.flatMap((name) => cookies.find((each) => each.startsWith(`${name}=`)) ?? []);
   return own[0]?.slice(own[0].indexOf("=") + 1);
 }
 
-/** Browsers do not separate cookies by port, so each gateway of a host has a name of its own. */
+/** Browsers do not separate cookies by port, so the port is in the name: a host may have several gateways. */
 function cookieName({ header }: Pick<AdminRequest, "header">, isHostOnly: boolean): string {
   const [, port = ""] = /:(\d+)$/.exec(header("host") ?? "") ?? [];
   return `${isHostOnly ? "__Host-" : ""}headgate-session${port && `-${port}`}`;
 }
 
-/** Where a proxy ends TLS, the page's origin tells that it was used. */
+/** Whether the page came over TLS to this server, or by its `Origin` to a proxy that ends TLS. */
 const isSecure = ({ isEncrypted, header }: AdminRequest): boolean =>
   isEncrypted === true || (header("origin") ?? "").startsWith("https://");
 
@@ -99,7 +99,7 @@ export function addSessionAnswers(app: AdminApp, parts: SessionAnswerParts): voi
   app.openapi(sessionRoutes.begin, async (context) => {
     const request = requestOf(context);
     const problem = tokens().isEmpty ? refusedWithoutToken(request) : otherPage(request);
-    // A request that names neither an origin nor a site is a program's.
+    // A request without `Origin` and `Sec-Fetch-Site` comes from a program, not from a page.
     if (problem && isOfPage(request)) return refuse(context, problem);
     const { token } = await readBodyAs(context, login);
     if (tokens().isEmpty) throw problems.conflict("there is no token here, and none is needed");

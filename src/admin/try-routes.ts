@@ -1,4 +1,4 @@
-// The routes by which an operator makes a call as one of the keys, and reads what that key may call.
+// The routes by which an operator makes a call as one of the keys, and reads the methods that a key may call.
 import { createRoute, z } from "@hono/zod-openapi";
 import { noCounts } from "../access/usage/key-usage.ts";
 import type { TriedCall } from "../server/try-call.ts";
@@ -34,7 +34,7 @@ export const tryRoutes = {
 
 type TryParts = Pick<AdminServerParts, "trials" | "prices" | "metrics" | "log">;
 
-/** At once, of one token and of all: a person makes one, and a slow node keeps each of them for as long as a call may take. */
+/** How many tries may run at once, since a slow upstream may hold each try until a call's deadline. */
 export const MOST_TRIES = { ofToken: 5, ofAll: 12 };
 
 export function addTryAnswers(app: AdminApp, parts: TryParts): void {
@@ -49,7 +49,7 @@ export function addTryAnswers(app: AdminApp, parts: TryParts): void {
     if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
     const { explanation, json: answer, kind: _, ...told } = outcome;
     const story = explanation === undefined ? undefined : storyIn(explanation);
-    // A try changes nothing, so it leaves no entry in the audit trail.
+    // A try changes no setting, so it leaves no entry in the audit trail.
     const { who, from: address } = actorOf(context);
     log.info({ network, key, method: story?.method, who, address }, "a call was tried");
     const list = prices();
@@ -68,13 +68,13 @@ export function addTryAnswers(app: AdminApp, parts: TryParts): void {
   });
 }
 
-/** Refuses what is too much at once before the key is charged. */
+/** Refuses too many tries at once, before the key is charged. */
 function boundedTrials({ trials, metrics }: Pick<TryParts, "trials" | "metrics">) {
   /** The names of the tokens whose tries run. */
   const running: string[] = [];
   return {
     describe: trials.describe.bind(trials),
-    /** @throws Problem */
+    /** @throws Problem 429 */
     try: async (asked: TriedCall, by: string) => {
       const own = running.filter((name) => name === by).length;
       if (own >= MOST_TRIES.ofToken || running.length >= MOST_TRIES.ofAll) {

@@ -18,7 +18,7 @@ describe("the usage report", () => {
   };
 
   it.each([
-    { query: "", rows: 2 }, // this month, until today
+    { query: "", rows: 2 }, // the default range: this month until today
     { query: "?to=1970-01-31", rows: 4 },
     { query: "?to=1970-01-31&key=app", rows: 2 },
     { query: "?to=1970-01-31&network=none", rows: 0 },

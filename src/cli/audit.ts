@@ -1,4 +1,4 @@
-// `headgate audit`: who changed what, and when, from the state that the gateways share. It works while a gateway runs.
+// `headgate audit`: prints the audit trail from the shared state. The command works while a gateway runs.
 
 import { userInfo } from "node:os";
 import { type Actor, AuditTrail, actorHere, MOST_ENTRIES } from "../access/audit-trail.ts";
@@ -14,7 +14,7 @@ const OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-/** @param argv What follows `audit`. @throws CommandFailure */
+/** @param argv The words after `audit`. @throws CommandFailure */
 export async function audit(
   argv: readonly string[],
   environment: Environment,
@@ -35,7 +35,7 @@ export async function audit(
   print(table([["WHEN (UTC)", "WHO", "FROM", "KEY", "WHAT"], ...rows]));
 }
 
-/** An entry that cannot be kept is printed to stderr; the change it tells of was made. */
+/** The audit trail for commands. Entries that the state does not take go to stderr; their changes were made. */
 export const auditTrailOf = (state: State, clock: Pick<Clock, "wallTime">): AuditTrail =>
   new AuditTrail({
     ...{ state, clock },
@@ -45,11 +45,11 @@ export const auditTrailOf = (state: State, clock: Pick<Clock, "wallTime">): Audi
     },
   });
 
-/** The operating system's user, who ran a command. */
+/** The actor for a command: the user of the operating system, and this machine. */
 export function commandLine(): Actor {
   try {
     return actorHere(`command line (${userInfo().username})`);
   } catch {
-    return actorHere(`command line (user ${process.getuid?.() ?? "unknown"})`); // without a name
+    return actorHere(`command line (user ${process.getuid?.() ?? "unknown"})`); // the user has no name
   }
 }

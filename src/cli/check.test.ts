@@ -1,5 +1,5 @@
-// `headgate check`: what it tells of upstreams, and how it ends. The nodes answer by a script; a real one is
-// checked by test/cli/check.test.ts.
+// `headgate check`: its lines on upstreams, and its exit codes. The nodes are scripted; test/cli/check.test.ts checks a
+// real one.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ const answered = (call: NodeCall): string => {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "headgate-check-cli-"));
-  // Several at once come as a list.
+  // A batch of calls comes as a list.
   node = await startScriptedNode(
     (call) => (Array.isArray(call) ? `[${call.map(answered).join(",")}]` : answered(call)),
     0,

@@ -1,4 +1,4 @@
-// `headgate check`: reads the configuration, tries each upstream, and says what it found.
+// `headgate check`: reads the configuration, tries each upstream, and prints its findings and advice.
 import type { Config, NetworkSettings, UpstreamSettings } from "../config/schema.ts";
 import { limitsOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -27,12 +27,12 @@ import { CommandFailure, keptStateOf } from "./read-config.ts";
 
 type Print = (line: string) => void;
 
-/** @throws CommandFailure when an upstream cannot be used. */
+/** @throws CommandFailure when an upstream or a certificate cannot be used. */
 export async function check(config: Config, print: Print): Promise<void> {
   const mistakes = certificateMistakes(config);
   if (mistakes.length > 0) throw new CommandFailure(mistakes.join("\n"), { exitCode: 2 });
   print("The configuration is valid.");
-  // The check works without the state.
+  // The check goes on without a state that cannot be opened.
   const state = await keptStateOf(config).catch(() => undefined);
   if (config.state) print(await isReachable(state));
   const found = await withFoundNetworks(config, print);
@@ -54,7 +54,7 @@ export async function check(config: Config, print: Print): Promise<void> {
 
 type Networks = Readonly<Record<string, NetworkSettings>>;
 
-/** Adds the networks whose chain their nodes tell; the upstreams of the others are unusable. */
+/** Adds the networks whose nodes tell their chain. The upstreams of networks with an unknown chain are unusable. */
 async function withFoundNetworks(
   config: Config,
   print: Print,
@@ -78,7 +78,7 @@ type CheckedNetwork = {
   readonly state: State | undefined;
 };
 
-/** Tries the upstreams at once: a silent one takes its whole timeout. */
+/** Tries the upstreams in parallel, since each silent one takes its whole timeout. */
 async function checkNetwork(
   { network, settings, state }: CheckedNetwork,
   print: Print,
@@ -100,7 +100,7 @@ async function checkNetwork(
   return checked;
 }
 
-/** The result for a network whose file does not say which chain it is. */
+/** The result for a network whose chain the configuration does not name. */
 function discoveryText(network: string, found: Discovery): string {
   if (found.kind === "chain")
     return `✓ ${network}: chain ${found.facts.chainId} (${found.facts.family}), as its nodes say`;
@@ -120,7 +120,7 @@ async function checkUpstream(
   lines: readonly string[];
 }> {
   const { responseBytes } = settings.limits;
-  // Calls go one by one, whatever is configured: whether an upstream takes batches is asked below.
+  // This connection sends no batches, even if they are configured: `takesBatchesOf` tries one.
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
     const options = { ...settings, secrets: secretsOf(upstream) };
@@ -138,7 +138,7 @@ async function checkUpstream(
   }
 }
 
-/** Asks two questions in one request. */
+/** Sends two calls as one batch. */
 async function takesBatchesOf(
   family: NetworkSettings["family"],
   connection: Connection,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { ProcessEnding } from "./ending.ts";
 
-/** A gateway that ends when the test says so. */
+/** A gateway whose `stop` resolves when the test resolves `closed`. */
 function running(isServing = true) {
   const clock = new FakeClock();
   const done: string[] = [];

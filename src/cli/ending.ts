@@ -1,5 +1,5 @@
-// How the process of a gateway ends. A signal drains the gateway, and the process ends in time whatever happens then. After
-// an unexpected error the process may replace itself.
+// Ends the process of a gateway. A signal drains the gateway, and the process ends in time even if the gateway hangs.
+// After an unexpected error the process may replace itself.
 import type { Logger } from "pino";
 import type { Environment } from "../config/setting-names.ts";
 import type { Gateway } from "../gateway.ts";
@@ -13,7 +13,7 @@ import {
   whatNext,
 } from "../processes/end-process.ts";
 
-/** The part of a gateway that is used to end it. */
+/** The parts of a gateway that end it. */
 type Ended = Pick<Gateway, "stop" | "kill" | "drainMs">;
 
 export type EndingParts = {
@@ -24,15 +24,15 @@ export type EndingParts = {
 };
 
 /**
- * A terminal and a process manager signal all processes of a group, and npm passes signals on. So another signal within so
- * many milliseconds of the first one means the same.
+ * A terminal and a process manager signal all processes of a group, and npm passes signals on. So a further signal within
+ * this time of the first one means the same.
  */
 const SAME_WITHIN_MS = 1_000;
-/** The time to close everything after the running calls have ended. */
+/** The time to close all parts after the running calls have ended. */
 const GRACE_MS = 4_500;
 /**
- * For a start that is under way: what it has opened can be closed in order once it has ended. Several processes take
- * about a second to begin where nothing else runs. Whoever is in a hurry signals again.
+ * The time for a start that is under way to end, so that its stores can be closed in order. Several processes take about
+ * a second to start on an idle machine. A second signal ends them at once.
  */
 const STARTING_MS = 5_000;
 
@@ -51,25 +51,25 @@ export class ProcessEnding {
     return this.#begun !== undefined;
   }
 
-  /** Stores are being opened. One that is left open is looked at for longer by the next start. */
+  /** To be called before stores are opened. The next start checks a store that was left open for longer. */
   opens(): void {
     this.#hasStores = true;
   }
 
-  /** The gateway has started. */
+  /** To be called when the gateway has started. */
   serves(gateway: Ended): void {
     this.#gateway = gateway;
     if (this.#begun && !this.#hasEnded) this.#stop(gateway, this.#begun.why);
   }
 
-  /** A signal asks the process to end: the first one in order, a second one at once. */
+  /** To be called for a signal: the first one ends the process in order, a second one at once. */
   signalled(signal: string): void {
     if (this.#begun === undefined) this.begin(signal);
     else if (this.#parts.clock.now() - this.#begun.at >= SAME_WITHIN_MS)
       this.#endAtOnce(`${signal}, a second time`);
   }
 
-  /** Ends in order. Only the first call has an effect. @param why A signal, or the reason of the process itself. */
+  /** Ends the process in order. Only the first call has an effect. @param why The signal or the reason, for the log. */
   begin(why: string): void {
     const { clock } = this.#parts;
     if (this.#begun) return;
@@ -122,7 +122,7 @@ export class ProcessEnding {
 /** Replaces this process after an unexpected error, where no process manager would start it again. */
 export class Replacing {
   readonly #earlier: Replaced;
-  /** Counts the errors of the earlier processes too. */
+  /** The unexpected errors, those of the replaced processes included. */
   #rejections: number;
   #exceptions: number;
   #next: "stay away" | "replace" | "fail" = "stay away";
@@ -139,7 +139,7 @@ export class Replacing {
     this.#startedAt = clock.now();
   }
 
-  /** Adds the errors of earlier processes to the gateway's metrics. */
+  /** Adds the errors of replaced processes to the gateway's metrics. */
   tellOfEarlier(served: Pick<Gateway, "unexpected">): void {
     served.unexpected("rejection", this.#earlier.rejections);
     served.unexpected("exception", this.#earlier.exceptions);
@@ -156,14 +156,14 @@ export class Replacing {
     return true;
   }
 
-  /** A signal asks the process to end. @returns Whether it was about to be replaced, and now is not. */
+  /** To be called for a signal: cancels a replacement. @returns Whether the process was about to be replaced. */
   callOff(): boolean {
     const wasReplacing = this.#next === "replace";
     this.#next = "stay away";
     return wasReplacing;
   }
 
-  /** Ends the process once everything is closed. */
+  /** Ends or replaces the process, after all parts are closed. */
   end(code: number): never {
     if (this.#next === "fail") return endProcess(1);
     if (this.#next === "stay away") return endProcess(code);

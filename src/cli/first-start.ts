@@ -1,6 +1,5 @@
-// The first start: runs the gateway over URLs alone, or writes a configuration for them (`headgate init`). The nodes are
-// asked who they are. A start without a file leaves its configuration in the data folder, where the other commands find
-// it.
+// The first start: runs the gateway over URLs alone, or writes a configuration for them (`headgate init`). Both ask the
+// nodes for their chains. A start without a file leaves its configuration in the data folder for other commands.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 
 import { existsSync } from "node:fs";
@@ -31,21 +30,21 @@ import {
   withStateOf,
 } from "./read-config.ts";
 
-/** How long one answer of a node may take, in milliseconds. */
+/** In milliseconds: the timeout of one call to a node. */
 const TIMEOUT_MS = 5_000;
-/** Enough for a newest block without its transactions. */
+/** In bytes: enough for a block without its transactions. */
 const ANSWER_BYTES = 8_388_608;
 
 type Print = (line: string) => void;
 
 type MetNode = {
   readonly url: string;
-  /** What is printed in place of the URL, which may hold secrets. */
+  /** The printed form of the URL, which itself may hold secrets. */
   readonly host: string;
-  /** The chain, as the node says now or said at the last start. */
+  /** The node's chain, as the node says now or said at the last start. */
   readonly facts?: ChainFacts;
   readonly found?: Extract<Inspection, { kind: "usable" }>;
-  /** Why nothing was found. */
+  /** The reason why the node could not be inspected; empty when it could. */
   readonly why: string;
 };
 
@@ -54,7 +53,7 @@ type KnownNode = MetNode & { readonly facts: ChainFacts };
 
 const isKnown = (node: MetNode): node is KnownNode => node.facts !== undefined;
 
-/** Asks all nodes at once. Never rejects. */
+/** Inspects all nodes in parallel. Never rejects. */
 const meet = (urls: readonly string[]): Promise<readonly MetNode[]> =>
   Promise.all([...new Set(urls)].map(meetNode));
 
@@ -89,14 +88,14 @@ function hostOf(url: string): string {
   return protocol === "ipc:" ? (pathname.split("/").at(-1) ?? "ipc") : `${protocol}//${host}`;
 }
 
-/** The name that a network of this chain gets. */
+/** The name for a network of this chain. */
 const networkNameOf = (facts: ChainFacts): string =>
   chainOf(facts)?.name ?? `${facts.family === "evm" ? "chain" : "conflux"}-${facts.chainId}`;
 
-/** Some nodes that are no archives keep the states of so many blocks. */
+/** In blocks: some nodes that are no archives keep the states of this many. */
 const YOUNG = 100_000;
 
-/** The line that a person reads about a node. */
+/** The printed line on a node. */
 const describe = (node: MetNode): string =>
   node.found && node.facts
     ? `✓ ${node.host}: ${networkNameOf(node.facts)}, ${whatItIs(node)}`
@@ -105,13 +104,13 @@ const describe = (node: MetNode): string =>
 function whatItIs({ found, why }: MetNode): string {
   if (!found) return why;
   const { clientVersion, chainId, head, reaches } = found;
-  // While a chain is young, every node has all of its states.
+  // While a chain is short, a node that is no archive may have all states too.
   const all = head.number >= YOUNG ? ", an archive" : "";
   const old = { all, part: ", no archive", unknown: "" };
   return `${clientVersion.slice(0, 60)}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old${old[reaches.state.kind]}`;
 }
 
-/** @throws CommandFailure for a text that is no node's URL; its message does not have the text. */
+/** @throws CommandFailure for a text that is no node's URL; the message does not contain the text. */
 function checkUrls(urls: readonly string[]): void {
   if (urls.length === 0) return;
   if (urls.some((url) => resolveVendor(url, undefined)))
@@ -129,13 +128,13 @@ function checkUrls(urls: readonly string[]): void {
 const VENDORS_NEED_NETWORKS =
   "a vendor has many networks: say which, as in HEADGATE_NETWORKS=eth-mainnet,base HEADGATE_DEFAULTS__UPSTREAMS=alchemy://KEY headgate, or in a file (defaults.upstreams)";
 
-/** A network of each chain, with the nodes of it. */
+/** The nodes by network, one network for each chain. */
 const byNetwork = (nodes: readonly MetNode[]): ReadonlyMap<string, readonly KnownNode[]> =>
   Map.groupBy(nodes.filter(isKnown), ({ facts }) => networkNameOf(facts));
 
 const quoted = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 
-/** The configuration over these nodes, with comments on what a person may want to change next. */
+/** The text of a configuration over these nodes, with comments on settings that a person may want to change next. */
 function configText(nodes: readonly MetNode[], program: string): string {
   const networks = [...byNetwork(nodes)].flatMap(([name, members]) => networkLines(name, members));
   const silent = nodes.filter(({ facts }) => !facts);
@@ -186,7 +185,7 @@ function networkLines(name: string, members: readonly KnownNode[]): string[] {
   ];
 }
 
-/** The node in the file that is written where no URL is given. */
+/** The node in the file that `headgate init` writes without URLs. */
 const TEMPLATE_NODES: readonly MetNode[] = [
   {
     url: "http://127.0.0.1:8555",
@@ -196,7 +195,7 @@ const TEMPLATE_NODES: readonly MetNode[] = [
   },
 ];
 
-/** `headgate init`. It never overwrites a file. @throws CommandFailure */
+/** `headgate init`: writes a configuration, and never over an existing file. @throws CommandFailure */
 export async function init(
   {
     urls,
@@ -213,7 +212,7 @@ export async function init(
   if (urls.length > 0) for (const node of nodes) print(describe(node));
   await writeFile(configPath, configText(nodes, program), { flag: "wx", mode: 0o600 }).catch(
     async (cause: NodeJS.ErrnoException) => {
-      // A part of the file would be taken for the configuration.
+      // A partly written file would be taken for the configuration.
       if (cause.code !== "EEXIST") await rm(configPath, { force: true }).catch(() => undefined);
       const why =
         cause.code === "EEXIST"
@@ -232,7 +231,7 @@ export async function init(
 const isThere = (path: string): string =>
   `${path} is there already, and stays as it is: remove it, or name another file with --config`;
 
-/** @throws CommandFailure where no node says which chain it is. */
+/** @throws CommandFailure when the chain of no node is known. */
 function orSilent(nodes: readonly MetNode[]): void {
   if (nodes.some(({ facts }) => facts)) return;
   const lines = nodes.map(describe);
@@ -242,11 +241,11 @@ function orSilent(nodes: readonly MetNode[]): void {
 }
 
 export type FirstStart = ConfigSource & {
-  /** Prints the URLs for callers, and a call to paste. */
+  /** Prints the URLs for callers, and calls to paste. */
   readonly announce: (serverUrl: string) => void;
 };
 
-/** Asks the nodes, writes the configuration into the data folder, and makes a key if there is none. @throws CommandFailure */
+/** Inspects the nodes, writes a configuration into the data folder, and makes the first key. @throws CommandFailure */
 export async function prepareFirstStart(
   urls: readonly string[],
   environment: Environment,
@@ -265,7 +264,7 @@ export async function prepareFirstStart(
     await writeFile(path, text, { mode: 0o600 });
   });
   const key = await firstKey(config);
-  // The key is printed at once, so that the person has it even if the start fails next.
+  // The key is printed before the start goes on, which may still fail.
   print(
     key === undefined
       ? `The key of the first start works on; another one: ${programName(environment)} keys create web`
@@ -282,7 +281,7 @@ export async function prepareFirstStart(
   };
 }
 
-/** A node that does not answer now belongs to the network that it was in at the last start. */
+/** Gives a node that does not answer now the chain that it had at the last start. */
 function asBefore(node: MetNode, before: string): MetNode {
   if (node.facts || before === "") return node;
   const parsed = parseConfig(before, {});
@@ -297,7 +296,7 @@ function asBefore(node: MetNode, before: string): MetNode {
 
 const FIRST_KEY = "first";
 
-/** The text of a new key; undefined where there is a key already. */
+/** The text of a new key; undefined when there is an active key already. */
 const firstKey = (config: Config): Promise<string | undefined> =>
   withStateOf(config, async (state) => {
     const options = { ...configuredIn(config), secret: config.keySecret };

@@ -1,5 +1,5 @@
-// Finds out the chain of networks whose configuration does not name it: from what was found out earlier, else from their
-// nodes. The result is kept. The gateway serves the other networks meanwhile, and asks again until it knows.
+// Finds out the chain of networks whose configuration does not name it: the state has it from an earlier time, else the
+// nodes tell it, and the state keeps it. Meanwhile the gateway serves the other networks, and asks until it knows.
 import type { Logger } from "pino";
 import type { ChainFacts } from "../config/known-chains.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
@@ -21,10 +21,10 @@ import {
 import { connect } from "../upstream/connection/connect.ts";
 import { secretsOf } from "../upstream/redact.ts";
 
-/** How long silent nodes delay a start or a reload at most, in milliseconds. */
+/** In milliseconds: how long silent nodes may delay a start or a reload. */
 export const TIMEOUT_MS = 2_000;
 const LOOK_AGAIN_MS = 1_000;
-/** The most bytes of an answer, which is a chain id. */
+/** The most bytes of a response, which is only a chain id. */
 const ANSWER_BYTES = 65_536;
 
 type IdentifyParts = {
@@ -34,24 +34,24 @@ type IdentifyParts = {
 
 /** Reads a configuration, and adds the chains that it does not name. */
 export class Identifying {
-  /** The last message that was logged about each network whose chain is unknown. */
+  /** The last text that was logged about each network with an unknown chain. */
   readonly #told = new Map<string, string>();
   readonly #read: (facts: Facts, text?: string) => ParsedConfig;
   readonly #parts: IdentifyParts;
-  /** The chains that were found out, now or earlier. */
+  /** The chains that the last `read` found. */
   #facts: Facts = {};
   /** How many networks have an unknown chain. */
   #waiting = 0;
-  /** Open while the chain of some network is unknown. */
+  /** The state; open while the chain of some network is unknown. */
   #state: State | undefined;
 
-  /** @param read Parses the configuration as it is now, or another text, with these facts. */
+  /** @param read Parses the present configuration, or another text, with these chains. */
   constructor(read: (facts: Facts, text?: string) => ParsedConfig, parts: IdentifyParts) {
     this.#read = read;
     this.#parts = parts;
   }
 
-  /** The configuration as it is now, with all chains that are known or can be asked for within two seconds. Never rejects. */
+  /** The present configuration, with all chains that are known or that nodes tell within 2 seconds. Never rejects. */
   async read(): Promise<ParsedConfig> {
     const parsed = this.#read({});
     if (parsed.kind === "mistakes") return parsed;
@@ -65,7 +65,7 @@ export class Identifying {
     return whole;
   }
 
-  /** The configuration that a text would make, with the chains that are known. */
+  /** The configuration that a text would make, with the chains of the last `read`. */
   check(text: string): ParsedConfig {
     return this.#read(this.#facts, text);
   }
@@ -76,7 +76,7 @@ export class Identifying {
     await state?.close();
   }
 
-  /** Reloads the gateway when the chain of another network is known, until the gateway is stopped. */
+  /** Reloads the gateway whenever the chain of a further network is found, until the gateway stops. */
   watch(gateway: Gateway): Gateway {
     const stopping = new AbortController();
     const look = async (): Promise<void> => {
@@ -98,7 +98,7 @@ export class Identifying {
   async #find(config: Config, networks: Record<string, NetworkSettings>): Promise<Facts> {
     const { clock } = this.#parts;
     const log = { info: () => undefined, warn: () => undefined };
-    // If the state cannot be opened, the gateway does not start either, and says why.
+    // If the state cannot be opened, the gateway does not start either, and tells the reason then.
     this.#state ??= await openState(config, { clock, log }).catch(() => undefined);
     const state = this.#state;
     const found = await Promise.all(
@@ -118,7 +118,7 @@ export class Identifying {
     const kept = state && (await readChainFacts(name, state).catch(() => undefined));
     if (kept) return kept;
     const facts = await this.#ask(name, settings);
-    // Facts that could not be kept are asked for again at the next start.
+    // If the state does not keep the chain, the next start asks the nodes again.
     return facts && state ? keepChainFacts(name, facts, state).catch(() => facts) : facts;
   }
 
@@ -138,7 +138,7 @@ export class Identifying {
     return undefined;
   }
 
-  /** Logs a message once, until there is another one. */
+  /** Logs a network's message, unless the last logged message was the same. */
   #tell(network: string, found: Exclude<Discovery, { kind: "chain" }>): void {
     const said = wordsText(found.words);
     if (this.#told.get(network) === said) return;

@@ -1,4 +1,4 @@
-// What the options of `headgate keys` ask of a key.
+// The requests that the options of `headgate keys` make.
 import { describe, expect, it } from "vitest";
 import { readDuration, requestOf } from "./keys-options.ts";
 

@@ -1,4 +1,4 @@
-// The options of `headgate keys`: the parser, the help and the request for a key are made from this table.
+// The options of `headgate keys`: this table makes the parser, the help and the request for a key.
 import type { ParseArgsConfig } from "node:util";
 import { measureIn } from "../config/units.ts";
 import { DAY_MS, isoText } from "../lib/calendar.ts";
@@ -12,9 +12,9 @@ type Option = {
   readonly summary: string;
   /** The option's short form, one letter. */
   readonly short?: string;
-  /** Where the value goes in the request for a key. */
+  /** The path of the value in the request for a key. */
   readonly path?: readonly string[];
-  /** The setting that `none` takes away, where that is more than `path`. */
+  /** The path of the setting that `none` removes, if it differs from `path`. */
   readonly whole?: readonly string[];
   readonly read?: (text: string, option: string, wallTimeMs: number) => unknown;
 };
@@ -26,7 +26,7 @@ const number = (text: string, option: string): number => {
   return Number(text);
 };
 
-/** A time, written as such or as a duration from now. */
+/** Reads a time; a duration counts from now. */
 const time = (text: string, _option: string, wallTimeMs: number): string => {
   const durationMs = readDuration(text);
   return durationMs === undefined ? text : isoText(wallTimeMs + durationMs);
@@ -34,7 +34,7 @@ const time = (text: string, _option: string, wallTimeMs: number): string => {
 
 const toMs = measureIn({ s: 1000, m: 60_000, h: 3_600_000, d: DAY_MS });
 
-/** In milliseconds: `0`, `30s`, `5m`, `24h` or `90d`. */
+/** The milliseconds of `0`, `30s`, `5m`, `24h` or `90d`; undefined for other texts. */
 export function readDuration(text: string): number | undefined {
   if (text === "0") return 0;
   return /^\d{1,6}[a-z]$/.test(text) && !Number.isNaN(toMs(text)) ? toMs(text) : undefined;
@@ -59,7 +59,7 @@ const terms = {
   expires: placed("expires", "2027-01-31T00:00:00Z|90d", "when it stops working", time),
   rate: {
     ...placed("rate.computeUnits", "N", "compute units a second", number),
-    whole: ["rate"], // a burst alone is no rate
+    whole: ["rate"], // a rate cannot have only a burst
   },
   burst: placed("rate.burst", "N", "compute units that can be saved up", number),
   "per-day": placed("computeUnits.perDay", "N", "compute units a day", number),
@@ -100,7 +100,7 @@ export const parsable = (names: readonly string[]): ParseArgsConfig["options"] =
     }),
   );
 
-/** The request for a key that the options make. `none` takes a setting away. */
+/** The request for a key that the options make. The value `none` becomes null, which removes a setting. */
 export function requestOf(values: OptionValues, wallTimeMs: number): Record<string, unknown> {
   const request: Record<string, unknown> = {};
   for (const name of termNames) {

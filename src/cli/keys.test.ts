@@ -1,4 +1,4 @@
-// `headgate keys`: what it prints, what it refuses, and its exit codes. No gateway runs.
+// `headgate keys`: its output, its refusals and its exit codes, while no gateway runs.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // `headgate keys …`: reads the command line, opens the state that the gateways share, and runs the command, also while a
-// gateway runs. Each command is declared once, with its options; its help is made from that.
+// gateway runs. Each command is declared once with its options, and its help is made from the declaration.
 
 import { stringify } from "yaml";
 import type { Change } from "../access/audit-trail.ts";
@@ -44,7 +44,7 @@ import {
 } from "./read-config.ts";
 import { table } from "./table.ts";
 
-/** @param argv What follows `keys`. @throws CommandFailure */
+/** @param argv The words after `keys`. @throws CommandFailure */
 export async function keys(
   argv: readonly string[],
   environment: Environment,
@@ -114,7 +114,7 @@ function helpOf(word: string, command: KeysCommand): string {
   ].join("\n");
 }
 
-/** The lines on all commands in the help of the program. */
+/** The lines on `headgate keys` in the help of the program. */
 export const keysHelp = (): string =>
   Object.entries(keysCommands)
     .map(
@@ -136,7 +136,7 @@ type KeysParts = {
 type KeysCommand = {
   readonly summary: string;
   readonly takesName: "always" | "perhaps" | "never";
-  /** The names of its options in keys-options.ts. */
+  /** The names of the command's options in keys-options.ts. */
   readonly options: readonly string[];
   run(
     asked: { readonly name: string; readonly values: OptionValues },
@@ -144,7 +144,7 @@ type KeysCommand = {
   ): Promise<void>;
 };
 
-/** Ten years. */
+/** The most days of a usage report: ten years. */
 const MOST_DAYS = 3660;
 
 const change = (
@@ -236,7 +236,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
       if (range.kind === "mistake") throw wrong(`--${range.field}: ${range.why}`);
       const query = { ...range, key: name || undefined, network: textOf(values["network"]) };
       const rows = await readUsage(state, query, { clock });
-      // The usage of a key stays when the key is gone.
+      // A key that no longer exists may still have usage.
       if (name && rows.length === 0 && !(await book.show(name)))
         throw refused(`there is no key of the name ${name}, and nothing was done with one`);
       print(usageAs(values, usageReportOf(rows, range, config.prices && priceList(config.prices))));
@@ -258,7 +258,7 @@ function overlapOf(text: string | boolean | undefined): number {
   return overlapMs;
 }
 
-/** @throws CommandFailure where the outcome is a refusal. */
+/** @throws CommandFailure when the outcome is a refusal. */
 function orRefused<Outcome extends { readonly kind: string }>(
   outcome: Outcome | KeyRefusal,
 ): Outcome {
@@ -279,7 +279,7 @@ function usageAs(values: OptionValues, report: UsageReport): string {
 
 const USAGE_HEADER = ["KEY", "CALLS", "UNITS", "BYTES", "ERRORS", "REFUSED", "COST", "SAVED"];
 
-/** One line for each key; the detailed usage is for programs. */
+/** A table with one line for each key; only CSV and JSON have the details. */
 const sumsOf = ({ keys: byName, total, currency, from, to }: UsageReport): string =>
   `${from} to ${to}${currency ? `, in ${currency}` : ""}\n${table([
     USAGE_HEADER,
@@ -293,7 +293,7 @@ const sumsOf = ({ keys: byName, total, currency, from, to }: UsageReport): strin
 
 const KEYS_HEADER = ["NAME", "STATUS", "SOURCE", "CREATED", "EXPIRES", "NETWORKS", "UNITS/S"];
 
-/** One line for each key. */
+/** A table with one line for each key. */
 function keyTable(views: readonly KeyView[]): string {
   const rows = views.map(({ name, status, source, createdAt, settings }) => [
     name,
@@ -307,7 +307,7 @@ function keyTable(views: readonly KeyView[]): string {
   return table([KEYS_HEADER, ...rows]);
 }
 
-/** YAML, with the settings as they would be written in the configuration. */
+/** A key in YAML, with its settings as the configuration would have them. */
 const keySheet = (key: KeyView): string => stringify(key).trimEnd();
 
 const madeText = (name: string, text: string): string =>

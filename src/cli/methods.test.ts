@@ -1,4 +1,4 @@
-// `headgate methods`: which methods there are, and why a key may not call some of them.
+// `headgate methods`: the list of methods, and the reasons why a key may not call some of them.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const run = (key: string, network?: string) =>
   commandHere((print) => printMethodsOfKey(readConfig(path, {}), { key, network }, print));
 
-/** A method's price, and what is said of it. */
+/** A method's price and its last column in the table. */
 async function told(key: string, method: string): Promise<string | undefined> {
   const { stdout } = await run(key, "main");
   const row = stdout.split("\n").find((line) => line.trimStart().startsWith(`${method} `));

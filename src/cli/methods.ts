@@ -1,4 +1,4 @@
-// `headgate methods`: all methods, or what one key may call on each network, and why it may not call the rest.
+// `headgate methods`: lists all methods; or the methods that a key may call on each network, with reasons for the others.
 import {
   type KeyView,
   readRecord,
@@ -26,7 +26,7 @@ import { table } from "./table.ts";
 type Asked = { readonly key: string; readonly network: string | undefined };
 type Print = (line: string) => void;
 
-/** docs/METHODS.md. */
+/** Prints the text of docs/METHODS.md. */
 export const printAllMethods = (print: Print): void =>
   print(methodsMarkdown(declaredMethods, forwardedMethods));
 
@@ -85,7 +85,7 @@ function tableOf(
   return table([["method", "what it is", "price", "may be called"], ...rows]).split("\n");
 }
 
-/** Why the network does not serve a method; undefined when it does. */
+/** The reason why the network does not serve a method; undefined when it does. */
 function whyClosed(
   method: Method,
   { catalogue, isDenied }: { catalogue: Catalogue; isDenied: (name: string) => boolean },
@@ -97,7 +97,7 @@ function whyClosed(
   return `no: not in methods.allow of the network (opens by ${way})`;
 }
 
-/** Why the key may not call a method that the network serves, or may only partly; undefined when it may. */
+/** The reason why a key may not call a served method, or only for its contracts; undefined when it may. */
 function whyWithheld(method: Method, key: ScopeSettings, scope: Scope): string | undefined {
   const rule = scope.withholds(method);
   if (rule === "methods")

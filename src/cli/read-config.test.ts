@@ -1,4 +1,4 @@
-// A configuration file that is missing, or wrong: for a command that begins, and for a gateway that runs.
+// Missing and wrong configuration files, for a command that begins, and for a gateway that runs.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,7 +88,7 @@ describe("where a configuration is looked for", () => {
   });
 
   it("is told where there is none", () => {
-    // Not the folder of the tree, where a gateway may run.
+    // The repository's folder is not used, since a gateway may run in it.
     const environment = { HEADGATE_DATA: join(folder, "empty") };
     const { exitCode, message } = failureOf(() => configOf("check", undefined, environment));
     expect([exitCode, message]).toEqual([2, expect.stringContaining("check: --config is missing")]);

@@ -1,4 +1,4 @@
-// What a command begins with: the configuration from its file, and the state that it names. A bad file ends the process
+// Gives commands their options, their configuration, and the state. A bad command line or configuration ends the process
 // with exit code 2.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,10 +15,10 @@ import { lmdbPath, openState } from "../state/open-state.ts";
 import { RefusedState, type State } from "../state/state.ts";
 import { readChainFacts } from "../upstream/chain-facts.ts";
 
-/** An error that a person can put right. It is printed without a stack. */
+/** An error that a person can fix, printed without a stack trace. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
-  /** 1: the work failed. 2: the command line or the configuration is wrong. */
+  /** 1: the command failed. 2: the command line or the configuration is wrong. */
   readonly exitCode: 1 | 2;
 
   constructor(message: string, options: { exitCode: 1 | 2; cause?: unknown }) {
@@ -27,20 +27,20 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The command line is wrong. The help of the command is printed with the message. */
+/** The command line is wrong. `withHelp` adds the help of the command to the message. */
 export class WrongUsage extends CommandFailure {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, { exitCode: 2, ...options });
   }
 }
 
-/** The options of a command, from what follows its name. @throws WrongUsage */
+/** The options of a command. @param argv The words after the command's name. @throws WrongUsage */
 export const optionsIn = <const Options extends ParseArgsConfig["options"]>(
   argv: readonly string[],
   options: Options,
 ) => argumentsIn({ args: [...argv], options }).values;
 
-/** As node:util's parseArgs. @throws WrongUsage */
+/** Does the same as node:util's parseArgs. @throws WrongUsage */
 export function argumentsIn<const Asked extends ParseArgsConfig>(asked: Asked) {
   try {
     return parseArgs(asked);
@@ -49,7 +49,7 @@ export function argumentsIn<const Asked extends ParseArgsConfig>(asked: Asked) {
   }
 }
 
-/** Does the work, and adds the help to what it says of a wrong command line. */
+/** Does the work, and adds the help to the message of a WrongUsage. @throws CommandFailure */
 export async function withHelp<Result>(
   help: string,
   work: () => Result | Promise<Result>,
@@ -62,22 +62,21 @@ export async function withHelp<Result>(
   }
 }
 
-/** The file that a configuration comes from. */
+/** The source of a configuration. */
 export type ConfigSource = {
-  /** undefined: the environment has the whole configuration. */
+  /** The file; undefined: the environment has the whole configuration. */
   readonly path: string | undefined;
-  /** Why this file, in words for a person. */
+  /** The reason for this source, in words for a person. */
   readonly because: string;
 };
 
-/** The file that is looked for where none is named. */
+/** The file that commands look for when none is named. */
 const DEFAULT_CONFIG = "headgate.yaml";
 
 /**
- * The configuration of a command: the file that `--config` names, else that of `HEADGATE_CONFIG`, else `headgate.yaml` in
- * this folder, else the environment alone where that names networks. A named file need not exist.
- *
- * @returns undefined where there is none of these.
+ * Finds the configuration of a command: the file that `--config` names, else that of `HEADGATE_CONFIG`, else
+ * `headgate.yaml` in the folder, else the environment alone if it names networks. A named file need not exist.
+ * @returns undefined when there is none of these.
  */
 export function findConfig(
   given: string | undefined,
@@ -93,7 +92,7 @@ export function findConfig(
   return { path: undefined, because: "there is no file, and the environment names networks" };
 }
 
-/** Where a gateway that was started without a file leaves its configuration for the other commands. */
+/** The path at which a gateway that was started without a file leaves its configuration for other commands. */
 export const leftConfigPath = (
   environment: Environment,
   over: "nodes" | "devnet" = "nodes",
@@ -103,10 +102,13 @@ export const leftConfigPath = (
     { nodes: "quick-start.yaml", devnet: "devnet.json" }[over],
   );
 
-/** A configuration for a command, with the environment that it is read with. */
+/** The source of a configuration, and the environment for its variables. */
 type FoundConfig = Pick<ConfigSource, "path"> & { readonly environment: Environment };
 
-/** As `findConfig`, for commands that need a configuration. @throws CommandFailure where there is none. */
+/**
+ * Finds the configuration as `findConfig` does, else the one that a gateway left.
+ * @throws CommandFailure when there is none.
+ */
 export function configOf(
   command: string,
   given: string | undefined,
@@ -115,14 +117,14 @@ export function configOf(
   const found = findConfig(given, environment);
   if (found) return { path: found.path, environment };
   const devnet = leftConfigPath(environment, "devnet");
-  if (isOfRunning(devnet)) return { path: devnet, environment: {} }; // no variable has a say over development nodes
+  if (isOfRunning(devnet)) return { path: devnet, environment: {} }; // variables do not apply to development nodes
   const left = leftConfigPath(environment);
   if (existsSync(left)) return { path: left, environment };
   const message = `${command}: --config is missing, HEADGATE_CONFIG names no file, there is no ${DEFAULT_CONFIG} in this folder, and no HEADGATE_UPSTREAMS_… is set; headgate init writes a file`;
   throw new CommandFailure(message, { exitCode: 2 });
 }
 
-/** As `readConfig`, for a gateway that runs: a file that cannot be read is one of the mistakes. */
+/** Reads a configuration for a running gateway: a file that cannot be read is a mistake, not an exception. */
 export function readAgain(
   path: string | undefined,
   environment: Environment,
@@ -137,8 +139,7 @@ export function readAgain(
 }
 
 /**
- * The configuration, with the chains that a gateway found out here.
- *
+ * Reads a configuration, with the chains that a gateway found out and the state keeps.
  * @throws CommandFailure with one line for each mistake.
  */
 export async function readKnownConfig(
@@ -150,7 +151,7 @@ export async function readKnownConfig(
   if (names.length === 0) return config;
   const state = await keptStateOf(config);
   if (!state) return config;
-  // Without the state the chains stay unknown.
+  // If the state cannot be read, the chains stay unknown.
   const factsOf = (name: string) => readChainFacts(name, state).catch(() => undefined);
   const kept = await Promise.all(
     names.map(async (name) => [name, await factsOf(name)] as const),
@@ -159,7 +160,7 @@ export async function readKnownConfig(
   return readConfig(path, environment, facts);
 }
 
-/** @throws CommandFailure with one line for each mistake. */
+/** Reads a configuration. @throws CommandFailure with one line for each mistake. */
 export const readConfig = (
   path: string | undefined,
   environment: Environment,
@@ -187,7 +188,7 @@ function readText(path: string | undefined): string {
   }
 }
 
-/** Logs nothing. @throws CommandFailure when the state is damaged, of a newer format, or cannot be written. */
+/** Opens the state without logging. @throws CommandFailure for one that is damaged, too new, or not writable. */
 async function stateOf(config: Config): Promise<State> {
   const log = { info: () => undefined, warn: () => undefined };
   return inData(config, () => openState(config, { clock: systemClock, log }));
@@ -206,7 +207,7 @@ export async function inData<Result>(
   }
 }
 
-/** What is wrong with the data folder, in words for a person; undefined for an error of another cause. */
+/** The trouble with the data folder in words for a person; undefined for an error with another cause. */
 export function dataTrouble(error: unknown, data: string): string | undefined {
   if (error instanceof RefusedState || error instanceof StoreUnavailable) return error.message;
   const { code = "", path = data } = error as NodeJS.ErrnoException;
@@ -241,12 +242,12 @@ export async function withStateOf<Result>(
   }
 }
 
-/** The state of a gateway that ran here before, or runs now; undefined where none did. @throws CommandFailure */
+/** The state of a gateway that ran or runs here; undefined when there is none. @throws CommandFailure */
 export async function keptStateOf(config: Config): Promise<State | undefined> {
   return config.state || existsSync(lmdbPath(config.data)) ? stateOf(config) : undefined;
 }
 
-/** Whether the process that left the configuration still runs. The file's first line has its id. */
+/** Whether the process that left the configuration still runs. The file's first line has the process's id. */
 function isOfRunning(path: string): boolean {
   try {
     const pid = Number(/^# process (\d+)\n/.exec(readFileSync(path, "utf8"))?.[1]);
@@ -256,7 +257,7 @@ function isOfRunning(path: string): boolean {
   }
 }
 
-/** How the person who reads this starts commands. */
+/** The words with which the user started this program, for commands in printed texts. */
 export const programName = (environment: Environment): string =>
   ({ start: "npm start --", npx: "npx headgate" })[environment["npm_lifecycle_event"] ?? ""] ??
   "headgate";

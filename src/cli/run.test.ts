@@ -1,9 +1,9 @@
-// The command line: which words are a command, and what is said where they are none.
+// The command line: valid commands, and the messages for invalid ones.
 import { describe, expect, it, vi } from "vitest";
 import { commandHere } from "../../test/support/command-here.ts";
 import { run } from "./run.ts";
 
-/** Where a gateway runs in the folder of the tree, it has left its configuration there. */
+/** A gateway that runs in the repository's folder has left its configuration in the default data folder. */
 const NOTHING_LEFT = { HEADGATE_DATA: "no-such-folder" };
 
 const refusalOf = async (...words: string[]) => {
@@ -27,7 +27,7 @@ describe("a command line that is none", () => {
       why: "give --config and --key",
     },
     { words: ["store", "burn"], why: "unknown command store burn" },
-    { words: ["store", "burn"], why: "headgate store forget --network NAME" }, // how it is asked rightly
+    { words: ["store", "burn"], why: "headgate store forget --network NAME" }, // the message has the help
     { words: ["top", "--fast"], why: "headgate top [--url" },
     { words: ["audit", "--limit", "0"], why: "--limit: want a number from 1 to 1000" },
     { words: ["keys", "burn"], why: "unknown command keys burn" },

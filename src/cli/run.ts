@@ -1,5 +1,5 @@
-// Runs the command that the command line names. The code of a gateway is loaded only by the commands that run one: the
-// others would take twice as long with it.
+// Runs the command that the command line names. Only commands that run a gateway load its code: the other commands would
+// take twice as long with it.
 import type { Environment } from "../config/setting-names.ts";
 import { audit } from "./audit.ts";
 import { keys, keysHelp } from "./keys.ts";
@@ -15,15 +15,15 @@ import {
 
 type Command = {
   readonly help: string;
-  /** Whether it does nothing without a further word: then its help is told. */
+  /** The command needs a further word; without one its help is printed. */
   readonly needsWord?: true;
-  /** @param argv What follows the command's name. */
+  /** @param argv The words after the command's name. */
   run(argv: readonly string[], environment: Environment, print: Print): Promise<void>;
 };
 
 type Print = (text: string) => void;
 
-/** The commands with a help of their own; that of keys.ts is made from its commands. */
+/** The commands with their own help. `headgate keys` is not among them: keys.ts makes its help. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   top: {
     help: `  headgate top [--url http://127.0.0.1:8546] [--config headgate.yaml] [--once]
@@ -71,7 +71,7 @@ The configuration is the file of --config, else of HEADGATE_CONFIG, else headgat
 a file, the environment: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…, HEADGATE_LISTEN__PORT=8080, …
 `;
 
-/** Resolves when the command is done, or the gateway listens. @throws CommandFailure for an error that a person can put right. */
+/** Resolves when the command is done or the gateway listens. @throws CommandFailure for errors that a person can fix. */
 export async function run(argv: readonly string[], environment: Environment): Promise<void> {
   letReadersLeave();
   const print: Print = (text) => void process.stdout.write(`${text}\n`);
@@ -86,7 +86,7 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   return withHelp(HELP, () => runOther(argv, environment, print));
 }
 
-/** The commands without a help of their own. */
+/** Runs the commands without their own help. */
 async function runOther(
   argv: readonly string[],
   environment: Environment,
@@ -131,13 +131,13 @@ async function runOther(
   }
 }
 
-/** No command has a dot or a colon. */
+/** A word with a dot or a colon is no command, but may be a URL without its scheme. */
 const hintFor = (command: string): string =>
   /[.:]/.test(command)
     ? "; a node's URL begins with http://, https://, ws://, wss:// or ipc://"
     : "";
 
-/** The reader of the output may leave early, as `head` does. The command still does its work to the end. */
+/** Ignores EPIPE: the reader of the output may exit early, as `head` does. The command still completes its work. */
 function letReadersLeave(): void {
   if (process.stdout.listenerCount("error", ignoreReaderGone) === 0)
     process.stdout.on("error", ignoreReaderGone);
@@ -154,7 +154,7 @@ function readArguments(argv: readonly string[]) {
   const [command, more] = isUrl(first) ? ["serve", positionals] : [first, rest];
   const stray = more.find((text) => !isUrl(text) || !["serve", "init"].includes(command));
   if (stray !== undefined) {
-    // A URL may hold a secret.
+    // The message does not show a URL, which may hold a secret.
     const shown = isUrl(stray) ? "a URL" : stray;
     throw new WrongUsage(`unknown argument ${shown}`);
   }

@@ -1,5 +1,5 @@
-// Tells systemd the state of the gateway where it asks for that (sd_notify): ready, reloading, stopping, and heartbeats for
-// its watchdog. Node.js cannot write to systemd's datagram socket, but the program `systemd-notify` can. A small shell
+// Tells systemd the state of the gateway if systemd asks for it (sd_notify): ready, reloading, stopping, and heartbeats
+// for its watchdog. Node.js cannot write to systemd's datagram socket, but the program `systemd-notify` can. A small shell
 // starts that program, so that the large process of the gateway is not forked for each heartbeat.
 import { spawn } from "node:child_process";
 import type { Writable } from "node:stream";
@@ -13,8 +13,8 @@ export type SdNotifyParts = {
 };
 
 /**
- * Each line is one notification: assignments, separated by tabs. The shell ignores the signals that end the gateway, which
- * systemd may send to both, and ends with its input.
+ * The shell's program. Each line of its input is one notification: assignments, separated by tabs. The shell ignores the
+ * signals that end the gateway, since systemd may send them to both, and exits at the end of its input.
  */
 const SHELL = [
   "trap '' TERM INT HUP; set -f; IFS='\t'",
@@ -24,11 +24,11 @@ const SHELL = [
 
 const NOT_TOLD = "systemd cannot be told how the gateway is: there is no systemd-notify";
 
-/** How many heartbeats are sent in the time that systemd waits for one, so that a lost one does no harm. */
+/** How many heartbeats are sent in systemd's timeout for one, so that a lost heartbeat does no harm. */
 const BEATS_IN_TIME = 3;
 
 export class SdNotify {
-  /** undefined: systemd does not ask. */
+  /** The shell's input; undefined: systemd does not ask for notifications. */
   readonly #lines: Writable | undefined;
   /** The milliseconds between two heartbeats; undefined: systemd asks for none. */
   readonly #beatMs: number | undefined;
@@ -40,7 +40,7 @@ export class SdNotify {
     if (environment["NOTIFY_SOCKET"]) this.#lines = linesToSystemd(environment, parts);
   }
 
-  /** The gateway serves. Heartbeats follow while `isAlive` says that callers are answered. */
+  /** Tells that the gateway serves. Heartbeats follow while `isAlive` is true. */
   serves(isAlive: () => boolean): void {
     this.#tell("READY=1");
     const beatEveryMs = this.#beatMs;
@@ -52,14 +52,14 @@ export class SdNotify {
     beat();
   }
 
-  /** The configuration is being read again, until the promise settles. */
+  /** Tells that the gateway reads its configuration again, until the promise settles. */
   reloads(reloaded: Promise<unknown>): void {
     this.#tell("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     const ready = (): void => this.#tell("READY=1");
     void reloaded.then(ready, ready);
   }
 
-  /** The gateway ends. A process that replaces itself does not say so. */
+  /** Tells that the gateway ends. Not to be called by a process that replaces itself. */
   stops(): void {
     this.#tell("STOPPING=1");
   }
@@ -69,7 +69,7 @@ export class SdNotify {
   }
 }
 
-/** The watchdog's variables may be meant for another process, such as the parent. */
+/** The milliseconds between heartbeats; undefined if the watchdog's variables are for another process. */
 function beatMs(environment: Environment): number | undefined {
   const { WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = environment;
   const isOurs = pid === undefined || Number(pid) === process.pid;

@@ -1,5 +1,5 @@
-// `headgate serve` without a configuration: two real development nodes, the gateway over them, and the URLs, the key and
-// the calls to paste that a new user needs.
+// `headgate serve` without a configuration: starts two real development nodes and the gateway over them, and prints the
+// URLs, the key and the calls to paste that a new user needs.
 import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -14,14 +14,14 @@ import { systemClock } from "../lib/clock.ts";
 import { type RpcCaller, rpcCaller } from "../upstream/connection/connect.ts";
 import { CommandFailure, orMistakes } from "./read-config.ts";
 
-/** Starts the nodes and the gateway over them. */
+/** Starts the nodes and the gateway over them. @throws CommandFailure when the nodes are not installed. */
 export async function serveDevnet({
   log,
   leftPath,
   startOver,
 }: {
   readonly log: Logger;
-  /** Where other commands find the configuration while the gateway runs. */
+  /** The file in which other commands find the configuration while the gateway runs. */
   readonly leftPath: string;
   readonly startOver: (config: Config) => Promise<Gateway>;
 }): Promise<Gateway> {
@@ -35,7 +35,7 @@ export async function serveDevnet({
     await devnet.stop();
     await rm(data, { recursive: true, force: true });
     await rm(leftPath, { force: true });
-    await rmdir(dirname(leftPath)).catch(() => undefined); // fails where the folder has other files
+    await rmdir(dirname(leftPath)).catch(() => undefined); // fails if the folder has other files
   };
   try {
     const text = devnetConfig(devnet, data);
@@ -58,7 +58,7 @@ export async function serveDevnet({
   }
 }
 
-/** The configuration is JSON, which is YAML, and passes the same checks as any other. */
+/** The text of the configuration: JSON, which is YAML, so that it passes the usual checks. */
 function devnetConfig({ nodes }: Devnet, data: string): string {
   const networks = Object.fromEntries(
     nodes.map(({ network, family, chainId, url }) => [
@@ -90,8 +90,8 @@ function announce(devnet: Devnet, urls: { server: string; admin: string }): void
 }
 
 /**
- * Prints calls to paste once the node has something to show; for a node that never does it prints nothing. Each call is
- * tried first, so the gateway has followed the chain that far when it is printed.
+ * Prints calls to paste once the node has blocks to show; nothing if it never has. Each call is tried first, so that the
+ * gateway has followed the chain that far when the call is printed.
  */
 async function printSamples(
   node: Pick<DevnetNode, "network" | "samples">,
@@ -126,7 +126,7 @@ function howToInstall(): string {
   return `npm install ${isLocal ? "" : "--global "}${devnet}`;
 }
 
-/** @throws CommandFailure where the development nodes are not installed. */
+/** Loads the development nodes. @throws CommandFailure when they are not installed. */
 async function devnetStarter(): Promise<typeof startDevnet> {
   try {
     return ((await import(DEVNET)) as { startDevnet: typeof startDevnet }).startDevnet;

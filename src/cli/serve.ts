@@ -1,4 +1,4 @@
-// `headgate serve`: starts a gateway, in one process or in several, and runs it until a signal comes or the parent process
+// `headgate serve`: starts a gateway, in one process or in several, and runs it until a signal comes or npm, its parent,
 // ends.
 import { closeSync, openSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -30,24 +30,23 @@ import {
 import { SdNotify } from "./sd-notify.ts";
 
 export type ServeOptions = {
-  /** Left out: development nodes. */
+  /** The file of `--config`; undefined: as `findConfig` finds it, else development nodes. */
   readonly configPath: string | undefined;
-  /** Overrides the configured port. */
+  /** Overrides the configured port; the admin port is the next one. */
   readonly port: number | undefined;
   /** Serves development nodes, even if there is a file. */
   readonly isOverDevnet: boolean;
-  /** Nodes that are served without a configuration; then no file is read. */
+  /** URLs of nodes to be served without a configuration file; empty: with one. */
   readonly urls: readonly string[];
 };
 
-/** How often the process looks whether npm still runs, in milliseconds. */
+/** In milliseconds: how often the process looks whether npm still runs. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Resolves once the gateway listens. After that signals decide: SIGTERM and SIGINT drain the gateway, and a second one ends
- * it at once; SIGHUP reads the configuration again.
- *
- * @throws CommandFailure for an error that a person can put right.
+ * Starts the gateway, and resolves once it listens. Then SIGTERM and SIGINT drain the gateway, a second one of them ends
+ * it at once, and SIGHUP makes it read its configuration again.
+ * @throws CommandFailure for an error that a person can fix.
  */
 export async function serve(options: ServeOptions, environment: Environment): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
@@ -65,16 +64,16 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     },
   });
   const signalled = (signal: string): void => {
-    // A process that is about to be replaced goes on ending, and is not started again.
+    // A process that is about to be replaced is ending already: the signal only cancels the replacement.
     if (!replacing.callOff()) ending.signalled(signal);
     systemd.stops();
   };
   process.on("SIGTERM", signalled);
   process.on("SIGINT", signalled);
   process.on("SIGHUP", () => {
-    // Without its terminal, nobody could end the gateway.
+    // Nobody could end the gateway without its terminal.
     if (isOnTerminal && isTerminalGone()) ending.begin("the terminal was closed");
-    // A gateway that still starts has just read its configuration.
+    // A gateway that is still starting has just read its configuration.
     else if (!ending.hasBegun && gateway) systemd.reloads(gateway.reloadFile());
   });
   if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
@@ -84,7 +83,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   if (!ending.hasBegun) systemd.serves(gateway.isAlive);
 }
 
-/** npm passes on SIGTERM and SIGINT only. If npm ends otherwise, the gateway must not go on holding its ports. */
+/** Ends the gateway with npm, which passes on only SIGTERM and SIGINT: if npm ends otherwise, the ports must be freed. */
 function endWithParent(ending: ProcessEnding): void {
   const parent = process.ppid;
   const look = (): void => {
@@ -106,7 +105,7 @@ function isTerminalGone(): boolean {
 type StartParts = {
   readonly environment: Environment;
   readonly log: Logger;
-  /** Is called before stores are opened. */
+  /** Called before stores are opened. */
   readonly onOpening: () => void;
 };
 
@@ -126,7 +125,7 @@ async function startServing(
   }
   const found = isOverDevnet ? undefined : findConfig(configPath, environment);
   if (found === undefined) {
-    const { serveDevnet } = await import("./serve-devnet.ts"); // loaded only here: it takes memory
+    const { serveDevnet } = await import("./serve-devnet.ts"); // loaded only when needed, since it takes memory
     return serveDevnet({
       log,
       leftPath: leftConfigPath(environment, "devnet"),
@@ -164,13 +163,13 @@ async function startOver(
   );
 }
 
-/** A certificate that cannot be used is a mistake of the configuration. */
+/** Adds unusable certificates to the mistakes of the configuration. */
 function withCertificates(parsed: ParsedConfig): ParsedConfig {
   const mistakes = parsed.kind === "config" ? certificateMistakes(parsed.config) : [];
   return mistakes.length > 0 ? { kind: "mistakes", mistakes } : parsed;
 }
 
-/** How many processes answer callers; 1: one process does everything. */
+/** The number of processes that serve callers; 1: one process does everything. */
 async function serverCount(processes: Config["processes"], log: Logger): Promise<number> {
   const wanted = processes === "auto" ? availableParallelism() : processes;
   if (wanted === 1 || (await canSharePorts())) return wanted;
@@ -192,12 +191,12 @@ const withPort = (config: Config, port: number | undefined): Config =>
       };
 
 type StartOptions = Pick<StartParts, "log" | "onOpening"> & {
-  /** How many processes answer callers; 1: one process does everything. */
+  /** The number of processes that serve callers; 1: one process does everything. */
   readonly servers: number;
   readonly source?: ConfigurationSource;
 };
 
-/** @throws CommandFailure for an error that a person can put right. */
+/** @throws CommandFailure for an error that a person can fix. */
 async function start(
   config: Config,
   { log, servers, source, onOpening }: StartOptions,
@@ -206,7 +205,7 @@ async function start(
   const parts = { clock: systemClock, log, source };
   try {
     if (servers === 1) return await startGateway(config, parts);
-    const { startSupervisor } = await import("../processes/supervisor.ts"); // loaded only here: it takes memory
+    const { startSupervisor } = await import("../processes/supervisor.ts"); // loaded only when needed, since it takes memory
     return await startSupervisor(config, { servers, program: PROGRAM }, parts);
   } catch (cause) {
     const why = whyNotStarted(cause, config);
@@ -214,10 +213,10 @@ async function start(
   }
 }
 
-/** The program of each process, where there are several. */
+/** The program that the supervisor starts in each process. */
 const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");
 
-/** Why the gateway did not start, in words for a person; undefined for a bug. */
+/** The reason why the gateway did not start, in words for a person; undefined for a bug. */
 function whyNotStarted(error: unknown, { data, listen, admin }: Config): string | undefined {
   if (error instanceof ChildFailed) return error.message;
   const { code = "", port, syscall, hostname } = error as ListenError;

@@ -1,4 +1,4 @@
-// `headgate store`: what it tells of stores that are there, what it forgets, and what it refuses.
+// `headgate store`: its output for existing stores, the segments that it forgets, and its refusals.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const run = (...words: readonly string[]) =>
   commandHere((print) => store([...words, "--config", config], {}, print));
 
-/** The logs of blocks 0 to 999, of 1000 to 1999 and of 2000 to 2999, from one upstream or from two. */
+/** Stores three segments of logs, of blocks 0 to 999, 1000 to 1999 and 2000 to 2999, from one or two upstreams. */
 async function keepLogs(network: string): Promise<void> {
   const path = join(folder, "data", network);
   const opened = new BlockStore({ path, windowBlocks: 10, bytes: 1e7 });

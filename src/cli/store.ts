@@ -1,5 +1,5 @@
-// `headgate store …`: shows what the stores of the configured networks hold, and forgets what nodes told of old blocks. It
-// works while a gateway runs: LMDB lets one process write at a time, and the gateway keeps no copy of what is forgotten.
+// `headgate store …`: shows the content of the configured networks' stores, and forgets logs of old blocks. The command
+// works while a gateway runs: LMDB lets one process write at a time, and the gateway has no copy of those logs.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { parseArgs } from "node:util";
@@ -25,7 +25,7 @@ const OPTIONS = {
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
 
-/** @param argv What follows `store`. @throws CommandFailure */
+/** @param argv The words after `store`. @throws CommandFailure */
 export async function store(
   argv: readonly string[],
   environment: Environment,
@@ -81,7 +81,7 @@ function chosenBy({ upstream, blocks, all }: Values): Forgotten {
   return { within: { from: Number(from), to: Number(to) } };
 }
 
-/** LMDB crashes the process where a page of the file is missing, so the file is checked first. */
+/** Opens a store after a check of its file: LMDB crashes the process if a page is missing. @throws CommandFailure */
 function open<Store>(path: string, opened: () => Store): Store {
   try {
     const check = checkEnvironment(path, { mayGoOn: () => true });
@@ -97,13 +97,13 @@ function open<Store>(path: string, opened: () => Store): Store {
 type StoreView = {
   readonly head: number | undefined;
   readonly tail: number | undefined;
-  /** From tail to head. */
+  /** How many blocks are stored from tail to head. */
   readonly blocks: number;
   /** The size of the store on disk. */
   readonly bytes: number;
-  /** How many blocks are proven, by how far. */
+  /** How many blocks have each level of proof. */
   readonly proofs: Readonly<Record<ProofLevel, number>>;
-  /** Logs of older blocks as upstreams told them. Those that an earlier version stored have no upstream. */
+  /** Logs of older blocks as upstreams told them. Segments that an earlier version stored have no upstream. */
   readonly segments: readonly KeptBy[];
 };
 

@@ -1,6 +1,6 @@
 // A table in columns, for people at a terminal.
 
-/** One line for each row; each column but the last is as wide as its widest cell. */
+/** The text of a table: one line for each row. Each column but the last is as wide as its widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, at) =>
     Math.max(...rows.map((row) => (row[at] ?? "").length)),

@@ -8,7 +8,7 @@ type Network = LiveStatus["networks"][number];
 export type TopOptions = {
   /** The gateway's admin URL. */
   readonly url: string;
-  /** In characters; a longer line is cut. */
+  /** The width in characters; longer lines are cut. */
   readonly columns: number;
   readonly rows: number;
   readonly isColoured: boolean;
@@ -34,7 +34,7 @@ export function topLines(
 
 type Line = { readonly text: string; readonly isIll?: boolean };
 
-/** The text without control characters, with which a node's text could steer the terminal. */
+/** Replaces control characters, since a node's text could control the terminal with them. */
 const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced
   stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
@@ -92,7 +92,7 @@ function nodeLines({ networks }: LiveStatus): readonly Line[] {
   return [{ text: "" }, { text: header }, ...shown];
 }
 
-/** The slow and failed calls, newest first. */
+/** The lines on slow and failed calls, newest first. */
 function callLines({ calls }: LiveStatus): readonly Line[] {
   if (calls.length === 0) return [];
   const rows = calls.map(({ at, network, key, method, outcome, code, ms, asked }) => [

@@ -1,4 +1,4 @@
-// `headgate top`: how a running gateway and its nodes do, each second, from the events of the admin API.
+// `headgate top`: shows the status of a running gateway and its upstreams each second, from the events of the admin API.
 import { once as eventOf } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { get as getOverTls } from "node:https";
@@ -20,7 +20,7 @@ const OPTIONS = {
 
 type Admin = { readonly url: string; readonly token: string | undefined };
 
-/** @param argv What follows `top`. @throws CommandFailure */
+/** @param argv The words after `top`. @throws CommandFailure */
 export async function top(argv: readonly string[], environment: Environment): Promise<void> {
   const { config, url, once } = optionsIn(argv, OPTIONS);
   const admin = await adminOf({ config, url }, environment);
@@ -78,11 +78,11 @@ async function showOnce(admin: Admin): Promise<void> {
     process.stdout.write(`${line}\n`);
 }
 
-/** The first events have no rates yet. */
+/** How many events `--once` waits for: the first events have no rates yet. */
 const ENOUGH = 3;
 const UNKNOWN = "the gateway cannot tell how its networks do: its log says why";
 
-/** @param onStatus Called with each event; undefined: the gateway cannot tell its status. @throws When the stream ends. */
+/** @param onStatus Called with each status; undefined: the gateway cannot tell it. @throws Error when the stream ends. */
 async function follow(
   { url, token }: Admin,
   signal: AbortSignal,
@@ -111,7 +111,7 @@ async function refusalIn(response: IncomingMessage): Promise<string> {
   return `${response.statusCode}: ${typeof detail === "string" ? detail : "no admin API of a gateway answers there"}`;
 }
 
-/** The message of an error; where several addresses were tried, that of the first. */
+/** The message of an error; if several addresses were tried, the message for the first one. */
 function whyOf(error: unknown): string {
   const { message, errors } = error as AggregateError;
   return message || whyOf(errors[0]);
@@ -120,7 +120,7 @@ function whyOf(error: unknown): string {
 /** How many slow and failed calls are shown. */
 const CALLS = 20;
 
-/** Uses the terminal's alternate screen, which leaves the first one as it was. */
+/** Draws on the terminal's alternate screen, so that the main screen stays as it was. */
 class Screen {
   #status: LiveStatus | undefined;
   #problem: string | undefined;
@@ -155,7 +155,7 @@ class Screen {
     const { columns, rows } = process.stdout;
     const lines = topLines(this.#status, this.#problem, {
       url: this.#url,
-      // some terminals report 0
+      // some terminals report 0 columns and rows
       columns: columns || 80,
       rows: rows || 24,
       isColoured: process.stdout.hasColors(),

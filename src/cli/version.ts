@@ -1,4 +1,4 @@
-// `headgate --version`: the commit of the code, and the version of Node.js that runs it.
+// `headgate --version`: the version and the commit of the code, and the version of Node.js.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, "../..");
 export const versionLine = (): string =>
   `headgate ${manifest.version} (commit ${commit()}, Node.js ${process.versions.node})`;
 
-/** The commit, with a + where files were changed since: asked of git in a repository, written into the package when it is packed. */
+/** The commit of the code, from git with a + if files were changed since, or as it was written into the package. */
 export function commit(): string {
   const packed = join(ROOT, "dist/commit");
   try {

@@ -1,5 +1,5 @@
-// The changes between two configurations: one line for each setting, with old and new values unless these may be secrets,
-// and whether the change can be applied while the gateway runs. Pure.
+// Compares two configurations: one line for each changed setting, with the old and the new value unless they may be
+// secrets, and the changes that cannot be applied while the gateway runs. Pure.
 import { isoText } from "../lib/calendar.ts";
 import type { Config } from "./schema.ts";
 import { type Path, pathText, withoutHeader } from "./setting-names.ts";
@@ -7,7 +7,7 @@ import { isMapping } from "./units.ts";
 
 type ConfigChange = {
   readonly path: Path;
-  /** Such as `limits.batch: 100 → 200`; without secrets. */
+  /** The change in words, such as `limits.batch: 100 → 200`, without secrets. */
   readonly line: string;
 };
 
@@ -17,7 +17,7 @@ export type Comparison = {
   readonly needRestart: readonly string[];
 };
 
-/** All differences between two configurations, in the order of the settings. */
+/** The differences between two configurations, in the order of the settings. */
 export function compareConfigs(before: Config, after: Config): Comparison {
   const changes = differences([], before, after);
   const needRestart = changes
@@ -26,7 +26,7 @@ export function compareConfigs(before: Config, after: Config): Comparison {
   return { changes, needRestart };
 }
 
-/** Settings that are applied while the gateway runs; all others need a restart. */
+/** Settings whose changes a running gateway applies; all others need a restart. */
 const LIVE = new Set(
   "keys jwt limits timeouts log networks unidentified costs prices usage tail tracing admin.token admin.tokens listen.trustedProxies listen.forwardedHeader listen.tls.certificate listen.tls.key admin.listen.tls.certificate admin.listen.tls.key admin.listen.tls.clients".split(
     " ",
@@ -39,13 +39,13 @@ function isAppliedLive(path: Path, before: Config, after: Config): boolean {
     return [1, 2, path.length].some((length) => LIVE.has(path.slice(0, length).join(".")));
   if (setting === undefined) return true;
   if (setting !== "chainId" && setting !== "family") return true;
-  // The stored blocks of one chain are useless for another, and calls still read them.
+  // Running calls still read the stored blocks of the old chain, which are useless for another one.
   const follows = ({ networks }: Config): boolean =>
     (networks[String(name)]?.window.blocks ?? 0) > 0;
   return !(follows(before) && follows(after));
 }
 
-/** Mappings whose order matters: the first pattern that fits decides. */
+/** Mappings whose order matters: the first pattern that fits decides; for costs, the first of equally long ones. */
 const ORDERED = new Set(["agreement", "costs"]);
 
 function differences(path: Path, before: unknown, after: unknown): readonly ConfigChange[] {
@@ -63,7 +63,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   const found = names.flatMap((name) => {
     const [one, other] = [before[name], after[name]];
     const at = [...path, name];
-    // A network, a rule or a header that was added or removed is one change.
+    // An added or removed mapping, such as a network or a rule, is one change.
     if (one === undefined && isMapping(other)) return [change(at, "added")];
     if (other === undefined && isMapping(one)) return [change(at, "removed")];
     return differences(at, one, other);
@@ -73,7 +73,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   return found.length === 0 && isReordered ? [change(path, "another order")] : found;
 }
 
-/** In the file these networks are among the others. */
+/** The line for changes in `unidentified`, a setting that the file does not have: it lists these among all networks. */
 const UNIDENTIFIED = "networks of which nobody knows yet which chain they are: changed";
 
 const change = (path: Path, what: string): ConfigChange => ({
@@ -85,7 +85,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 
 type Named = { readonly name: string };
 
-/** Compares keys and upstreams by name, wherever they are in the list. A change names their present index. */
+/** Compares lists of keys and upstreams by name, in any order. A change names the present index. */
 function listChanges(
   path: Path,
   before: readonly Named[],
@@ -107,7 +107,7 @@ function listChanges(
   return found.length > 0 || isSameOrder ? found : [change(path, "another order")];
 }
 
-/** Pairs entries by name, and the rest by index: an upstream may be named after its URL, which may have changed. */
+/** Pairs entries by name, and the rest by index: an upstream with a changed URL may have got another name from it. */
 function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Named, Named> {
   const byName = new Map(before.map((entry) => [entry.name, entry]));
   const names = new Set(after.map(({ name }) => name));
@@ -124,7 +124,7 @@ function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Name
 const areNamed = (list: readonly unknown[]): list is readonly Named[] =>
   list.every((entry) => typeof entry === "object" && entry !== null && "name" in entry);
 
-/** Settings whose texts are shown. All others may be secrets: only the fact that they changed is shown. */
+/** Settings whose texts are shown. Other texts may be secrets, so only the fact of their change is shown. */
 const SHOWN = new Set(
   "level certificate role family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
     " ",
@@ -133,7 +133,7 @@ const SHOWN = new Set(
 /** Whether the text of a setting with this name may be shown. */
 export const isShownText = (setting: string): boolean => SHOWN.has(setting);
 
-/** Settings that have one name in the code and another in the file. */
+/** The names in the file of settings that have another name in the code. */
 const WRITTEN: Readonly<Record<string, string>> = {
   computeUnitsPerSecond: "computeUnits",
   burstComputeUnits: "burst",
@@ -148,26 +148,26 @@ const WRITTEN: Readonly<Record<string, string>> = {
   tellsUpstreams: "upstreams",
 };
 
-/** The path as it is written in the file. */
+/** The path of a setting with the names of the file. */
 const writtenPath = (path: Path): string => pathText(withoutHeader(path).map(writtenName));
 
 const writtenName = (part: PropertyKey): PropertyKey =>
   typeof part === "string" ? (WRITTEN[part] ?? part.replace(/(?<=[a-z])Ms$/, "")) : part;
 
-/** Such as `100 → 200`; `changed` where the value may be a secret. */
+/** The change of a value, such as `100 → 200`; `changed` if the value may be a secret. */
 function shownChange(path: Path, before: unknown, after: unknown): string {
   const [from, to] = [shown(path, before), shown(path, after)];
   return from === undefined || to === undefined ? "changed" : `${from} → ${to}`;
 }
 
-/** The value as text; undefined when it may be a secret. */
+/** The value as text; undefined if it may be a secret. */
 function shown(path: Path, value: unknown): string | undefined {
   if (value === undefined) return "none";
   if (typeof value === "boolean") return String(value);
   const name = String(path.at(-1));
   if (typeof value === "number")
     return name.endsWith("AtMs") ? isoText(value) : shownNumber(name, value);
-  // Only the last name decides: networks may have any name.
+  // Only the last name of the path decides, since a network may have any name.
   if (!SHOWN.has(name) || path.at(-2) === "headers") return undefined;
   if (typeof value === "string") return value;
   const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");

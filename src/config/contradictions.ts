@@ -1,5 +1,5 @@
-// Finds settings that contradict each other: a name is given twice, or a setting names what does not exist. It reads as much
-// of a configuration as can be read, so that other mistakes do not hide these.
+// Finds settings that contradict each other: two have the same name, or one names a network or a method that does not
+// exist. The search reads all readable parts of a configuration, so that other mistakes do not hide these.
 import { z } from "zod";
 import { whyItOpensNothing } from "../namespaces/known-methods.ts";
 import { hashOf } from "./key-settings.ts";
@@ -51,7 +51,7 @@ export function contradictionsIn(config: unknown): readonly Contradiction[] {
 
 const text = z.string().optional().catch(undefined);
 const texts = z.array(text).catch([]);
-/** A key, or what is meant to be one: what cannot be read of it is left out. */
+/** The readable settings of an entry of `keys`; unreadable ones are left out. */
 export const readableKey = z
   .object({ name: text, key: text, hash: text, networks: texts, methods: texts })
   .catch({ networks: [], methods: [] });
@@ -79,7 +79,7 @@ const readable = z
   })
   .catch({ keys: [], networks: {}, admin: NO_ADMIN });
 
-/** Anyone who reaches the admin API could make keys. */
+/** A missing token for an admin port that other machines can reach: anybody there could make keys. */
 const tokenNeeded = ({ listen, token, tokens }: z.output<typeof readableAdmin>): Contradiction[] =>
   token !== undefined || tokens.length > 0 || listen.host === undefined || isLoopback(listen.host)
     ? []
@@ -92,7 +92,7 @@ const tokenNeeded = ({ listen, token, tokens }: z.output<typeof readableAdmin>):
 
 type Named = { path: (string | number)[]; value: string | undefined };
 
-/** All of those with the same name, but the first. */
+/** The entries whose value an earlier entry has. */
 function repeats(all: readonly Named[]): Contradiction[] {
   const firstByValue = new Map<string, Path>();
   const found: Contradiction[] = [];
@@ -108,14 +108,14 @@ function repeats(all: readonly Named[]): Contradiction[] {
 const hashOfText = (value: unknown): string | undefined =>
   typeof value === "string" ? hashOf(value) : undefined;
 
-/** A key's text and its hash are the same key. */
+/** The hash of a key, from its text or as written, so that both spellings of a key are found to be the same. */
 function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
   return entry.key === undefined
     ? { path: ["keys", at, "hash"], value: entry.hash?.toLowerCase() }
     : { path: ["keys", at, "key"], value: hashOf(entry.key) };
 }
 
-/** What a key is checked against. */
+/** The settings that a key is checked against. */
 export type AroundKey = {
   /** The names of all networks. */
   readonly networks: readonly string[];
@@ -123,7 +123,7 @@ export type AroundKey = {
   readonly openMethods: readonly string[];
 };
 
-/** The networks of a key that do not exist, and its methods that nothing is opened by. @param at Its place among the keys. */
+/** The networks of a key that do not exist, and the methods that open nothing. @param at The key's index in `keys`. */
 export function namedInVain(
   { networks, methods }: Pick<z.output<typeof readableKey>, "networks" | "methods">,
   at: number,

@@ -1,4 +1,4 @@
-// What people and editors read about the configuration, compared with what it is.
+// The documents and schemas of the configuration for people and editors agree with the code.
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -11,7 +11,7 @@ const read = (path: string): Promise<string> =>
 
 type Schema = z.core.JSONSchema.JSONSchema;
 
-/** Each setting that is no group of settings, as the documentation writes it, with its default. */
+/** Each setting that is no group of settings: its path in the documentation, and its default. */
 function* settingsOf(
   schema: unknown,
   path: string,
@@ -19,7 +19,7 @@ function* settingsOf(
   if (typeof schema !== "object" || schema === null) return;
   const { properties, items, additionalProperties, default: fallback } = longForm(schema as Schema);
   const isGroup = path === "networks" && typeof additionalProperties === "object";
-  // The same settings as of a network, of an upstream.
+  // These groups have the settings of a network and of an upstream.
   if (["defaults.network", "defaults.upstream"].includes(path)) yield { path, fallback };
   else if (properties) {
     for (const [name, inner] of Object.entries(properties)) {
@@ -30,7 +30,7 @@ function* settingsOf(
   else yield { path, fallback };
 }
 
-/** Of what may be written short, the form that is written out. */
+/** The long form of a setting that also has a short form. */
 const longForm = (schema: Schema): Schema =>
   (schema.anyOf as Schema[] | undefined)?.find(
     ({ properties, additionalProperties }) => properties ?? additionalProperties,

@@ -1,5 +1,5 @@
-// Settings from the environment: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
-// `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` has the upstreams of eth-mainnet. They override the file.
+// Settings from the environment, which override the file: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
+// `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` has the upstreams of eth-mainnet.
 import { parseDocument } from "yaml";
 import { type JsonSchema, schemaAt } from "./schema.ts";
 import type { Environment, Path } from "./setting-names.ts";
@@ -17,14 +17,14 @@ export const namesNetworks = (environment: Environment): boolean =>
       value !== undefined && (name.startsWith(UPSTREAMS) || /^HEADGATE_NETWORKS(__|$)/.test(name)),
   );
 
-/** The configuration with the settings of the environment, and the paths of these. Other variables are ignored. */
+/** Adds the settings of the environment to a configuration. @returns Also the path of each such setting. */
 export function withEnvironment(
   config: unknown,
   environment: Environment,
 ): { value: unknown; settings: readonly EnvironmentSetting[] } {
   const settings: EnvironmentSetting[] = [];
   let value = config;
-  // In the order of their names: HEADGATE_NETWORKS comes before the settings of one network.
+  // Variables are read in the order of their names, so HEADGATE_NETWORKS comes before the settings of one network.
   for (const [variable, text] of Object.entries(environment).sort()) {
     const path = text === undefined ? undefined : pathOf(variable);
     if (path === undefined || text === undefined) continue;
@@ -34,7 +34,7 @@ export function withEnvironment(
   return { value, settings };
 }
 
-/** The setting of a variable; undefined for any other variable. */
+/** The path of a variable's setting; undefined for a variable that sets none. */
 function pathOf(variable: string): Path | undefined {
   if (!variable.startsWith(PREFIX)) return undefined;
   if (variable.startsWith(UPSTREAMS))
@@ -56,14 +56,14 @@ function pathOf(variable: string): Path | undefined {
 
 const networkName = (word: string): string => word.toLowerCase().replaceAll("_", "-");
 
-/** The value as it would be in the file: text stays text, and a list of texts needs only commas. */
+/** The value as the file would have it. A text setting needs no quotes, and a list of texts needs only commas. */
 function settingOf(text: string, path: Path): unknown {
   const schema = schemaAt(path) ?? {};
   if (isListOfTexts(schema, path) && !/^\s*\[/.test(text))
     return text.split(",").flatMap((each) => each.trim() || []);
   if (schema.type === "string") return text;
   const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
-  // What is no YAML stays a text, and the schema says what was expected.
+  // A value that is no YAML stays a text, and the schema describes the mistake.
   return document.errors.length > 0 ? text : document.toJS({ maxAliasCount: 0 });
 }
 
@@ -72,7 +72,7 @@ const isListOfTexts = ({ type, items }: JsonSchema, path: Path): boolean =>
   path.at(-1) === "upstreams" ||
   (type === "array" && isMapping(items) && items["type"] !== "object");
 
-/** A copy with the value at the path. */
+/** A copy of the configuration with the value at the path. */
 function put(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
   if (step === undefined) return value;
   if (typeof step === "number") {
@@ -84,7 +84,7 @@ function put(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
   return { ...mapping, [step]: put(mapping[String(step)], rest, value) };
 }
 
-/** Networks may be given as a list of names, which becomes a mapping. */
+/** The mapping itself; a list of names, which `networks` may be, as a mapping. */
 function mappingOf(config: unknown): Record<string, unknown> {
   if (isMapping(config)) return config;
   const areNames = Array.isArray(config) && config.every((name) => typeof name === "string");

@@ -178,7 +178,7 @@ describe("a configuration file as it is shown", () => {
           ? JSON.stringify({ keys })
           : `keys:\n  - name: a\n    key: ${JSON.stringify(`x${secret}`)} # c\n`;
         const found = withHidden(file);
-        if (found.kind === "mistakes") return; // a character that YAML does not have
+        if (found.kind === "mistakes") return; // YAML does not allow the character
         expect(found.text).toMatch(/key"?: ?"‹hidden 1›"/);
         expect(withRevealed(found.text, file)).toEqual({ kind: "text", text: file });
       }),

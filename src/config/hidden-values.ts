@@ -1,5 +1,5 @@
-// Shows a configuration file to operators without secrets, and takes it back. What may be a secret is hidden behind a mark,
-// which stands for the secret when the text is sent again. Comments are hidden too: people write values into them.
+// Shows a configuration file to operators without secrets, and takes it back. Marks replace values that may be secrets,
+// and stand for these values in a text that an operator sends. Comments get marks too, since people write values there.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { isMap, isScalar, isSeq, Lexer, type Node, type Scalar } from "yaml";
 import { isShownText } from "./compare-configs.ts";
@@ -11,18 +11,18 @@ import { type Path, pathText } from "./setting-names.ts";
 type Mistaken = { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
 export type ShownFile = { readonly kind: "text"; readonly text: string } | Mistaken;
 
-/** The mark of a hidden value, which nobody writes by hand. */
+/** The marks of hidden values, a form that nobody writes by hand. */
 const MARKS = /‹hidden \d+›/g;
 const COMMENT_MARKS = /# ‹hidden \d+›/g;
 
-/** The parser looks through the whole file for each alias. */
+/** Bounded, since the parser searches the whole file for each alias. */
 const MOST_ALIASES = 100;
-/** The parser compares each name with all others of its mapping. */
+/** Bounded, since the parser compares each name with all others of its mapping. */
 const MOST_VALUES = 10_000;
-/** A `${` without its end is searched for up to the end of the text. */
+/** Bounded, since the end of each `${` may be searched for up to the end of the text. */
 const MOST_VARIABLES = 1_000;
 
-/** undefined: the text is read before callers notice. */
+/** The reason why reading a text would delay callers; undefined if it would not. */
 function whyTooMuchWork(text: string): string | undefined {
   let aliases = 0;
   let values = 0;
@@ -38,15 +38,15 @@ function whyTooMuchWork(text: string): string | undefined {
     : undefined;
 }
 
-/** The file's text without secrets; mistakes where it cannot be told which values are secrets. */
+/** The file's text without secrets; mistakes if the file cannot be read, so that any part may be a secret. */
 export function withHidden(file: string): ShownFile {
   const found = hiddenIn(file);
   return found.kind === "mistakes" ? found : { kind: "text", text: replaced(file, found.hidden) };
 }
 
 /**
- * Puts the hidden values of the file back into an edited text, each where its setting has the same name and the visible
- * part of the value is unchanged. So no hidden value can be moved to where it would be shown.
+ * Puts the hidden values of the file back into an edited text. A mark stands for its value only at a setting of the same
+ * name, with the visible part unchanged, so that no hidden value can be moved to a setting that is shown.
  */
 export function withRevealed(edited: string, file: string): ShownFile {
   const tooMuch = whyTooMuchWork(edited);
@@ -87,7 +87,7 @@ const marksIn = (text: string): number => text.match(MARKS)?.length ?? 0;
 
 type Change = { readonly from: number; readonly to: number; readonly shown: string };
 
-/** @param changes In the order of the text. */
+/** The text with the changes. @param changes In the order of the text. */
 function replaced(text: string, changes: readonly Change[]): string {
   let made = "";
   let at = 0;
@@ -98,7 +98,7 @@ function replaced(text: string, changes: readonly Change[]): string {
   return made + text.slice(at);
 }
 
-/** @param value The visible value. */
+/** `value` is the value with its mark, without quotes. */
 type Hidden = Change & { readonly setting: string; readonly value: string };
 
 function hiddenIn(
@@ -118,7 +118,7 @@ function hiddenIn(
   return { kind: "hidden", hidden };
 }
 
-/** YAML reads an unquoted value that begins with & as an anchor. */
+/** Whether an anchor may be a secret: YAML reads an unquoted value that begins with & as an anchor. */
 function hasUnusedAnchor(file: string): boolean {
   const lexemes = new Set(new Lexer().lex(file));
   return [...lexemes].some((each) => each.startsWith("&") && !lexemes.has(`*${each.slice(1)}`));
@@ -127,15 +127,15 @@ function hasUnusedAnchor(file: string): boolean {
 const UNUSED_ANCHOR =
   "the file: nothing refers to an anchor (&…) in it, which may be a secret without quotes";
 
-/** Stands in place of a setting's name. */
+/** Stands in the place of a setting's name for comments. */
 const COMMENT = "# ";
-/** Stands for a name or value that no setting has at its place: it may be a secret that slipped there. */
+/** Stands for the setting of a name or value that does not belong at its path: it may be a misplaced secret. */
 const OUT_OF_PLACE = "";
 
 const settingOf = (path: Path): string =>
   isInPlace(path) ? String(path.findLast((step) => typeof step === "string") ?? "") : OUT_OF_PLACE;
 
-/** A value of the file, a name that may be no setting's, or a comment with the comment lines after it. */
+/** A value of the file, a name that may not be a setting's, or a comment with the comment lines after it. */
 type Part = {
   readonly path: Path;
   readonly setting: string;
@@ -157,7 +157,7 @@ function partsOf(
 function* valuesOf(node: unknown, path: Path, text: string): Generator<Part> {
   if (isScalar(node)) {
     const [from, end] = node.range ?? [0, 0];
-    const to = text[end - 1] === "\n" ? end - 1 : end; // a block of text ends with its line
+    const to = text[end - 1] === "\n" ? end - 1 : end; // a block scalar ends with a line break, which stays
     if (to > from) yield { path, setting: settingOf(path), from, to, scalar: node };
   } else if (isSeq<Node>(node)) {
     for (const [index, item] of node.items.entries()) yield* valuesOf(item, [...path, index], text);
@@ -179,7 +179,7 @@ function isNameShown(path: Path, name: string): boolean {
   return Object.hasOwn(properties ?? {}, name) || isShownName(path, name);
 }
 
-/** Whether a text or a number may be at this path; short forms of networks and upstreams are texts too. */
+/** Whether a scalar may be at this path, short forms of networks and upstreams included. */
 function isInPlace(path: Path): boolean {
   const [first, second] = path;
   const schema = schemaAt(path);
@@ -189,7 +189,7 @@ function isInPlace(path: Path): boolean {
   return isLeaf || path.at(-2) === "upstreams";
 }
 
-/** Tokens of the lexer that announce the next one, and are not in the text. */
+/** Lexemes that announce the next one, and are not in the text. */
 const CONTROL = new Set(["\u0002", "\u0018", "\u001f"]);
 const SCALAR_FOLLOWS = "\u001f";
 
@@ -211,24 +211,24 @@ function* commentsOf(text: string): Generator<Part> {
   if (open) yield { path: [], setting: COMMENT, ...open, scalar: undefined };
 }
 
-/** Settings of which nothing is shown, whatever their value looks like. */
+/** Settings whose values are always hidden as a whole. */
 const SECRET = new Set(["key", "hash", "token", "keySecret", "state"]);
 const SECRET_WITHIN = ["headers", "attributes"];
-/** Settings whose texts are shown, in addition to those that a reload shows. */
+/** Settings whose texts are shown here, besides those that a reload shows. */
 const SAFE = new Set(["groups", "processes", "profile", "algorithms", "protocol", "service"]);
 
-/** Numbers, durations, sizes and times are no secrets. */
+/** The form of numbers, durations, sizes and times, which are no secrets. */
 const QUANTITY =
   /^(off|auto|\d{1,12}(\.\d{1,9})?(ms|s|m|h|KiB|MiB|GiB)?|\d{4}-\d\d-\d\d(T[0-9:.]+(Z|[+-][0-9:]+))?)$/;
 const DEFAULTED = /^\$\{[A-Za-z_]\w*:-([^}]*)\}$/;
 const VARIABLES = /^\/*(\$\{[A-Za-z_]\w*\}\/*)*$/;
 const SCHEME = /^[a-z][a-z0-9+-]*:\/\//i;
-/** The beginning of a URL up to the host. What follows may be a provider's key. */
+/** A URL up to its host and port. The rest may be a provider's key. */
 const PLACE = /^(?:https?|wss?):\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?=$|[/?#])/i;
-/** Some providers put a key into the host. */
+/** The form of a key in a host name, where some providers put it. */
 const KEY_IN_HOST = /(?=[a-z]*\d)[a-z0-9]{12}|[a-z]{16}/i;
 
-/** The visible part of a value, before its mark; undefined: all of it is visible, without a mark. */
+/** The visible part of a value, before its mark; undefined: the whole value is visible, without a mark. */
 function visibleOf(path: Path, value: unknown, setting: string): string | undefined {
   const text = String(value);
   if (value === null || typeof value === "boolean" || VARIABLES.test(text)) return undefined;

@@ -1,5 +1,5 @@
-// The settings of one API key: what it may be used for, from where and how much. Keys of the file and keys made at runtime
-// have the same. The text of a key is not in the parsed settings.
+// The settings of one API key: its scope and its limits, the same for keys of the file and keys made at runtime. The
+// parsed configuration has only the hash of a key's text.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { isoText, readTime } from "../lib/calendar.ts";
@@ -139,7 +139,7 @@ const keyTerms = {
 
 const terms = z.strictObject({ name: keyName, ...keyTerms });
 
-/** How the configuration writes the hash of a secret. */
+/** The hash of a secret, as the configuration writes it. */
 export const sha256 = textOf(/^sha256:[0-9A-Fa-f]{64}$/, "sha256: and 64 hex digits").transform(
   (text) => text.toLowerCase(),
 );
@@ -166,29 +166,29 @@ export const apiKey = configured
     ...(hash === undefined ? {} : { hash }),
   }));
 
-/** The key with its hash, whether its text or its hash was written. */
+/** The key with its hash, in the place of its text if the text was written. */
 export const hashedKey = ({ key, hash, ...settings }: z.output<typeof apiKey>) => ({
   ...settings,
   hash: hash ?? hashOf(key ?? ""),
 });
 
-/** When it changes or is lost, no key that was made at runtime is known any more. */
+/** The secret for the hashes of keys. If it changes or is lost, no key that was made at runtime works any more. */
 export const keySecret = textOf(/^.{16,}$/, "16 characters or more").describe(
   "What the hashes of keys made at runtime are made with, the same at all gateways over one state; left out: a random one that is kept in the state.",
 );
 
-/** The settings of a key that is made at runtime: the gateway makes its text. */
+/** The request for a key at runtime, without a text: the gateway makes the text. */
 export const keyRequest = terms
   .superRefine(checkProfile, besideOtherMistakes)
   .transform(settingsOf);
 
-/** What a person writes about a key. */
+/** The settings of a key as a person writes them. */
 export type KeyRequest = z.input<typeof keyRequest>;
-/** All settings of a key. A limit that is left out is none. */
+/** All settings of a key. A limit that is left out does not exist. */
 export type KeySettings = DeepReadonly<z.output<typeof keyRequest>>;
 export type ConfiguredKey = DeepReadonly<ReturnType<typeof hashedKey>>;
 
-/** The settings as a person would write them: the inverse of the parse. */
+/** The settings as a person would write them; the inverse of the parse. */
 export function asWritten(settings: KeySettings): KeyRequest {
   const { expiresAtMs, rate, ...rest } = structuredClone(settings) as z.output<typeof keyRequest>;
   return {

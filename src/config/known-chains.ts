@@ -3,16 +3,16 @@
 import type { Family } from "../namespaces/known-method.ts";
 import rows from "./known-chains.json" with { type: "json" };
 
-/** Which chain a network is: as the file says, as its name tells, or as its nodes say. */
+/** The chain of a network, which its settings, its name or its nodes tell. */
 export type ChainFacts = { readonly family: Family; readonly chainId: number };
 
 export type KnownChain = ChainFacts & {
-  /** The name of a network of this chain, where nobody chooses one. */
+  /** The default name of a network of this chain. */
   readonly name: string;
-  /** The mean time between blocks in milliseconds; undefined where the list has none. */
+  /** The mean time between blocks in milliseconds; undefined if the list does not have it. */
   readonly blockMs: number | undefined;
   readonly isTestnet: boolean;
-  /** A block is final so many blocks below the head; undefined: what nodes say counts, or nothing is known. */
+  /** How many blocks below the head a block is final; undefined: nodes tell the finalized block, or it is not known. */
   readonly finalAfter: number | undefined;
 };
 
@@ -38,12 +38,12 @@ for (const [name, chainId, blockMs, isTestnet, finalAfter, ...others] of rows as
   for (const each of [name, ...others]) byName.set(each, chain);
 }
 
-/** The chain that a network of this name is expected to be: `base`, `base-mainnet`, `eth-sepolia`. */
+/** The chain of a network with this name, such as `base`, `base-mainnet` or `eth-sepolia`; undefined: unknown. */
 export const chainNamed = (name: string): KnownChain | undefined =>
   byName.get(name) ?? byName.get(name.replace(/-mainnet$/, ""));
 
 export const chainOf = ({ family, chainId }: ChainFacts): KnownChain | undefined =>
   byChain.get(`${family} ${chainId}`);
 
-/** The family of a chain id. Conflux's test network has the id 1, which counts as Ethereum's. */
+/** The family of a chain id. The id 1 counts as Ethereum's, although Conflux's test network has it too. */
 export const familyOfChain = (chainId: number): Family => (chainId === 1029 ? "conflux" : "evm");

@@ -1,4 +1,4 @@
-// Describes a mistake in one line: the setting, and what was expected. It never shows what may be a secret.
+// Describes each mistake in one line: the setting's path, and the expected value. No line shows a possible secret.
 import type { z } from "zod";
 import { knownSettings } from "./schema.ts";
 import { didYouMean, type Path, pathText, withoutHeader } from "./setting-names.ts";
@@ -8,7 +8,7 @@ export type Mistake = { path: Path; message: string };
 
 export const mistakeLine = ({ path, message }: Mistake): string => `${pathText(path)}: ${message}`;
 
-/** The mistakes that the schema finds in `config`. */
+/** Describes the schema's issues with `config`. @param isFromEnvironment Values at such paths are not shown. */
 export const mistakesOf = (
   issues: readonly z.core.$ZodIssue[],
   config: unknown,
@@ -25,7 +25,7 @@ export const mistakesOf = (
     return [{ path: withoutHeader(path), message: `${message}, got ${got}` }];
   });
 
-/** The description where the schema has none of its own. */
+/** The description of an issue for which the schema has no own words. */
 export const plainWords = (issue: z.core.$ZodRawIssue): string =>
   issue.code === "invalid_type"
     ? `expected ${typeNames.get(issue.expected) ?? "a value"}`
@@ -46,11 +46,11 @@ function unknown(path: Path, name: string): Mistake {
   return { path, message: "unknown setting; is a colon, a space or a quote wrong?" };
 }
 
-/** Whether an unknown name may be shown: only where no slip, such as a wrong space, can turn a secret into a name. */
+/** Whether an unknown name may be shown: not if a typing error, such as a wrong space, may have made a secret a name. */
 export const isShownName = (path: Path, name: string): boolean =>
   didYouMean(name, knownSettings(path)) !== "" || (!mayBeSecret(path) && /^\w[\w-]*$/.test(name));
 
-/** Keys, tokens and upstreams: their URLs and headers may hold keys, and may be at a wrong place. */
+/** Whether a value at this path may be a secret: keys, tokens, and anything of upstreams, whose URLs may hold keys. */
 const mayBeSecret = (path: Path): boolean =>
   ["keys", "keySecret", "state"].includes(String(path[0])) ||
   (path[0] === "tracing" && ["endpoint", "headers"].includes(String(path[1]))) ||
@@ -69,10 +69,10 @@ function shown(value: unknown, message: string, isSecret: boolean): string {
   return !isSecret && isLeaf && isPlain ? `"${value}"` : "a text";
 }
 
-/** YAML tells numbers from texts by their quotes, which people overlook. */
+/** A hint on quotes, by which YAML tells texts from numbers, and which people overlook. */
 function quotesHint(issue: z.core.$ZodIssue, value: unknown): string {
   const expected = issue.code === "invalid_type" ? issue.expected : undefined;
-  if (issue.message.startsWith("expected a duration")) return ""; // a unit is missing, not quotes
+  if (issue.message.startsWith("expected a duration")) return ""; // the value lacks a unit, not quotes
   const type = typeof value;
   if (expected === "string" && (type === "number" || type === "boolean"))
     return "; put it in quotes";

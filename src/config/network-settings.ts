@@ -1,5 +1,5 @@
-// The settings of one network: its family, its upstreams, the methods that are served, their limits, and how calls are
-// spread over the upstreams.
+// The settings of one network: its family, its upstreams, the served methods, their limits, and the distribution of calls
+// over the upstreams.
 import { z } from "zod";
 import { GROUPS, type MethodGroupName, whyItOpensNothing } from "../namespaces/known-methods.ts";
 import {
@@ -16,7 +16,7 @@ import { upstreams } from "./upstream-settings.ts";
 
 const familyDefaults = {
   evm: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], blocks: 10_000, results: 10_000 },
-  // The specification has no widest range of epochs; the results are the preset of its nodes.
+  // Conflux's specification has no widest range of epochs; 5000 results is the default of its nodes.
   conflux: { allow: ["cfx_*", "pos_*"], blocks: undefined, results: 5000 },
 };
 
@@ -126,7 +126,7 @@ const rule = z
   })
   .refine(({ ask, agree }) => agree <= ask, { error: "cannot want more to agree than are asked" });
 
-/** By method or pattern; the first that fits decides. */
+/** Quorums by method or pattern; the first entry that fits decides. */
 const agreement = mappingOf(
   METHOD_OR_PATTERN,
   rule,

@@ -19,7 +19,7 @@ describe("a text with variables", () => {
     { text: "$$", want: "$" },
     { text: "$${KEY}", want: "${KEY}" },
     { text: "$KEY costs 5$", want: "$KEY costs 5$" },
-    { text: "${MONEY}", want: "$$ ${KEY} $&" }, // what is put in is not read again
+    { text: "${MONEY}", want: "$$ ${KEY} $&" }, // a variable's value is not expanded again
   ])("$text becomes $want", ({ text, want }) => {
     expect(expand(text, environment)).toEqual({ text: want, mistakes: [] });
   });

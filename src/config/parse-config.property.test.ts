@@ -6,7 +6,7 @@ import { parseConfig } from "./parse-config.ts";
 const secrets = ["k3y-s3cret", "url-s3cret", "us3r-s3cret", "h3ader-s3cret", "env-s3cret"];
 const environment = { SECRET: "env-s3cret" };
 
-/** A configuration with a secret at every place where there can be one. */
+/** A configuration with a secret in every setting that can have one. */
 const settings = {
   listen: { host: "127.0.0.1", port: 8545 },
   keys: [
@@ -28,7 +28,7 @@ const settings = {
   },
 };
 
-/** That the text is answered as promised, and without any of the secrets. */
+/** Expects a configuration, or mistakes of one line each that show none of the secrets. */
 function expectAnswer(text: string): void {
   const parsed = parseConfig(text, environment);
   if (parsed.kind === "config") return;
@@ -41,7 +41,7 @@ function expectAnswer(text: string): void {
 
 type Change = (value: unknown) => unknown;
 
-/** Every value of the tree, changed once by `change`, with the rest as it was. */
+/** Variants of the tree: in each, `change` has changed one value, or one name is misspelt. */
 function* changedOnce(value: unknown, change: Change): Generator<unknown> {
   yield change(value);
   if (Array.isArray(value)) {
@@ -137,7 +137,7 @@ describe("a configuration with one thing wrong", () => {
     for (const changed of changedOnce(settings, change)) expectAnswer(stringify(changed) ?? "");
   });
 
-  // All of them: a name that was once a secret needs one certain slip at one certain place.
+  // Every position is tried: only one typing error at one position may turn a secret into a name.
   it.each([
     { slip: "a character too few", put: "", left: 1 },
     { slip: "a space too many", put: " ", left: 0 },

@@ -343,7 +343,7 @@ describe("the place of a setting", () => {
     { path: ["a", "b", 1, "c"], at: "c: 2" },
     { path: ["a", "b", 1, "missing"], at: "{ c: 2 }" },
     { path: ["a", "b", 7], at: "b: [" },
-    { path: ["d", "b", 0], at: "d: *x" }, // behind an alias: where the alias stands
+    { path: ["d", "b", 0], at: "d: *x" }, // behind an alias, the position is the alias's
   ])("$path is at $at", ({ path, at }) => {
     expect(locate(read(text), path).offset).toBe(text.indexOf(at));
   });

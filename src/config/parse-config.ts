@@ -1,6 +1,6 @@
-// From the text of a configuration file to the configuration, or to everything that is wrong with it. Variables of the
-// environment are put into its texts: `${VAR}`, `${VAR:-default}`, and `$$` for a dollar sign. The gateway has its own words
-// for mistakes of the YAML: the parser's messages quote the file, which holds secrets.
+// Parses the text of a configuration file into the configuration, or into all its mistakes. Texts in the file may have
+// variables of the environment: `${VAR}`, `${VAR:-default}`, and `$$` for a dollar sign. Mistakes in the YAML get other
+// messages than the parser's, since these quote the file, which holds secrets.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 
 import {
@@ -29,9 +29,8 @@ export type ParsedConfig =
   | { kind: "mistakes"; mistakes: readonly string[] };
 
 /**
- * Reads a configuration. Each mistake is one line, in the order of the file, without secrets.
- *
- * @param facts The chains of networks whose file does not name them.
+ * Reads a configuration. Each mistake is one line without secrets, and the lines are in the order of the file.
+ * @param facts The chains of networks that the file does not name.
  */
 export function parseConfig(
   text: string,
@@ -53,14 +52,14 @@ export function parseConfig(
     },
   );
   const parsed = configSchema.safeParse(value, { error: plainWords });
-  // A vendor that cannot be resolved leaves no valid URL behind: its mistake is told once.
+  // A vendor that cannot be resolved leaves an invalid URL: only the first mistake is told.
   const first = [...unset, ...without(shortened, unset)];
   if (parsed.success && first.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
   const variableOf = (path: Path): string | undefined => {
     const { settings } = overlaid;
     const around = path.slice(0, -1);
-    // A setting that the file does not have is missing because a variable set one beside it.
+    // If the file lacks the group around a missing setting, the variable of another setting made the group.
     const isOurs = locate(document, around).node !== undefined;
     const beside = isOurs ? undefined : settings.findLast((each) => isAtOrBelow(each.path, around));
     return (settings.findLast((each) => isAtOrBelow(path, each.path)) ?? beside)?.variable;
@@ -85,11 +84,11 @@ const isAtOrBelow = (path: Path, above: Path): boolean =>
 const fromVariable = (variable: string | undefined): string =>
   variable === undefined ? "" : ` (${variable})`;
 
-/** Leaves out further mistakes of a setting that has one already, and of what is made of that setting. */
+/** Leaves out mistakes of settings for which another mistake is told, and of settings made from those. */
 const without = (found: readonly Mistake[], told: readonly Mistake[]): readonly Mistake[] =>
   found.filter(({ path }) => !told.some((each) => comesOf(path, each.path)));
 
-/** A network's upstreams are its own and those of the defaults. */
+/** Whether the mistake at `path` may come from `cause`. A network's upstreams include those of the defaults. */
 const comesOf = (path: Path, cause: Path): boolean =>
   isAtOrBelow(path, cause) ||
   (isAtOrBelow(cause, ["defaults", "upstreams"]) && path.at(-1) === "upstreams");
@@ -97,17 +96,17 @@ const comesOf = (path: Path, cause: Path): boolean =>
 const inFileOrder = (mistakes: readonly Mistake[], offsetOf: (path: Path) => number): string[] =>
   mistakes
     .map((mistake) => ({ mistake, offset: offsetOf(mistake.path) }))
-    // A missing setting has no position, so it comes after the mistakes of the setting around it.
+    // A missing setting has the position of the group around it, and comes after the mistakes of that group.
     .sort((a, b) => a.offset - b.offset || a.mistake.path.length - b.mistake.path.length)
     .map(({ mistake }) => mistakeLine(mistake));
 
 type Substitution = {
   mistakes: readonly { path: Path; message: string }[];
-  /** The values that came from the environment: likely secrets. */
+  /** The nodes whose values came from the environment, and are likely secrets. */
   substituted: ReadonlySet<unknown>;
 };
 
-/** Replaces the variables in the values of the parsed document, so that no variable becomes structure. */
+/** Replaces the variables in the values of the parsed document, so that no variable can add structure to it. */
 export function substitute(document: Document, environment: Environment): Substitution {
   const mistakes: { path: Path; message: string }[] = [];
   const substituted = new Set<unknown>();
@@ -117,14 +116,14 @@ export function substitute(document: Document, environment: Environment): Substi
     mistakes.push(...expansion.mistakes.map((message) => ({ path, message })));
     if (expansion.mistakes.length > 0) continue;
     const target: Scalar = scalar;
-    // As if it were written in the file: without quotes, 8545 is a number.
+    // The value counts as if the file had it: without quotes, 8545 is a number.
     target.value = isOneVariable(scalar) ? plainValue(expansion.text, document) : expansion.text;
     substituted.add(scalar);
   }
   return { mistakes, substituted };
 }
 
-/** The text with its variables replaced, and what went wrong. Mistakes never quote the text. */
+/** Replaces the variables in a text. The mistakes do not quote the text. */
 export function expand(
   text: string,
   environment: Environment,
@@ -151,7 +150,7 @@ const isOneVariable = (scalar: Scalar<string>): boolean =>
   scalar.tag === undefined &&
   /^\$\{[A-Za-z_]\w*(:-[^}]*)?\}$/.test(scalar.value);
 
-/** The value that YAML reads when the text is alone and unquoted: a number, true, null, a text. */
+/** The value of an unquoted text in YAML: a number, true, null, or the text. */
 function plainValue(text: string, document: Document): unknown {
   for (const tag of document.schema.tags) {
     if (tag.default !== true || tag.collection !== undefined || !tag.test?.test(text)) continue;
@@ -188,16 +187,16 @@ export function readYaml(text: string): ReadYaml {
     resolveKnownTags: false,
   });
   const faults: Fault[] = [...document.errors, ...document.warnings]
-    // After the first fault, an unexpected token is mostly its consequence.
+    // An unexpected token after another fault is mostly a consequence of that fault.
     .filter(({ code }, index) => index === 0 || code !== "UNEXPECTED_TOKEN")
     .map((error) => ({ offset: error.pos[0], message: wordsForError(error, text) }));
-  // A broken tree is not searched: that would tell the same fault again.
+  // The search of a broken tree would report the same faults again.
   if (faults.length === 0) faults.push(...treeFaults(document));
   if (faults.length === 0) return { kind: "document", document };
   return { kind: "mistakes", mistakes: faultLines(faults, lines) };
 }
 
-/** The value of the whole tree; undefined when its aliases make it enormous. */
+/** The value of the whole document; undefined if its aliases expand to too much. */
 export function toValue(document: Document): { value: unknown } | undefined {
   try {
     return { value: document.toJS({ maxAliasCount: 100 }) };
@@ -206,11 +205,11 @@ export function toValue(document: Document): { value: unknown } | undefined {
   }
 }
 
-/** Where the setting is written, or else the setting around it, and the node of the tree. */
+/** The position and the node of a setting; for a missing one, the position of the setting around it, and no node. */
 export function locate(document: Document, path: Path): { offset: number; node: unknown } {
   let node: unknown = document.contents;
   let offset = 0;
-  let isElsewhere = false; // the path leads through an alias, so it has no place of its own in the file
+  let isElsewhere = false; // behind an alias, the position stays the alias's
   for (const step of path) {
     if (isAlias(node)) {
       isElsewhere = true;
@@ -239,7 +238,7 @@ function childOf(
 
 type Fault = { offset: number; message: string };
 
-/** Faults that the parser accepts. */
+/** Faults that the YAML parser accepts: wrong aliases, and the name `__proto__`. */
 function treeFaults(document: Document): Fault[] {
   const faults: Fault[] = [];
   visit(document, {
@@ -248,7 +247,7 @@ function treeFaults(document: Document): Fault[] {
       if (message) faults.push({ offset: alias.range?.[0] ?? 0, message });
     },
     Pair: (_, { key }) => {
-      // `__proto__` is no ordinary name in a JavaScript object, and would be left out silently.
+      // JavaScript objects have a special member `__proto__`, so the setting would be dropped silently.
       if (isScalar(key) && key.value === "__proto__") {
         faults.push({ offset: key.range?.[0] ?? 0, message: "nothing can be named __proto__" });
       }
@@ -265,7 +264,7 @@ function aliasFault(alias: Alias, document: Document): string | undefined {
   return at >= start && at < end ? "this alias contains itself" : undefined;
 }
 
-/** One line for each line of the file: several faults on one line are mostly the same mistake. */
+/** One message for each line of the file, since several faults in a line are mostly the same mistake. */
 function faultLines(faults: readonly Fault[], lines: LineCounter): string[] {
   const textByLine = new Map<number, string>();
   for (const { offset, message } of [...faults].sort((a, b) => a.offset - b.offset)) {
@@ -275,7 +274,7 @@ function faultLines(faults: readonly Fault[], lines: LineCounter): string[] {
   return [...textByLine.values()];
 }
 
-/** Describes the parser's error. */
+/** Describes the parser's error without quoting the file. */
 function wordsForError({ code, pos: [offset] }: YAMLError, text: string): string {
   const isVariable = text.startsWith("${", offset) || text.startsWith("${", offset - 1);
   return isVariable ? "within { } and [ ] a ${VARIABLE} must be in quotes" : words[code];

@@ -1,5 +1,5 @@
-// The schema of the whole configuration: what may be written, what it means, and the defaults. Its input is the file as a
-// value, its output the settings of the gateway.
+// The schema of the whole configuration: the settings, their meanings and their defaults. Its input is the value of the
+// file, its output the settings of the gateway.
 import { z } from "zod";
 import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
@@ -31,7 +31,7 @@ import {
 const networkName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 const isNetworkName = (name: string): boolean =>
-  // `/v1` is a path of its own, so a network of that name could not be reached by path.
+  // `/v1` is another path of the server, so a network of that name could not be reached by path.
   networkName.test(name) && name.length <= 63 && name !== "v1";
 
 const networks = z
@@ -49,7 +49,7 @@ const networks = z
   }, besideOtherMistakes)
   .meta({ minProperties: 1, propertyNames: { pattern: networkName.source, maxLength: 63 } });
 
-/** Compute units that replace the catalogue's prices. A name wins over patterns, and a longer pattern over a shorter one. */
+/** Prices in compute units, which replace the catalogue's. A name wins over patterns, a longer pattern over a shorter. */
 const costs = z.record(z.string(), amount(0)).superRefine((value, context) => {
   for (const name of Object.keys(value).filter((each) => !METHOD_OR_PATTERN.test(each))) {
     const message =
@@ -58,7 +58,7 @@ const costs = z.record(z.string(), amount(0)).superRefine((value, context) => {
   }
 });
 
-/** What calls would cost at a provider. */
+/** Prices of calls at a provider, for comparison. */
 const prices = z.strictObject({
   currency: textOf(/^[A-Z]{3,5}$/, "a currency such as USD")
     .prefault("USD")
@@ -77,7 +77,7 @@ const prices = z.strictObject({
     ),
 });
 
-/** How long and how finely the usage of keys is kept. */
+/** The time for which the usage of keys is kept. */
 const usage = z.strictObject({
   keptDays: wholeNumber(1, 4000)
     .prefault(400)
@@ -128,14 +128,14 @@ export const configSchema = z
       context.addIssue({ code: "custom", path, message });
     }
   }, besideOtherMistakes)
-  // The texts of keys are not needed any more.
+  // From here on the gateway needs only the hashes of keys, not their texts.
   .transform(({ defaults: _, networks: all, ...settings }) => ({
     ...settings,
     keys: settings.keys.map(hashedKey),
     ...byWhatIsKnown(all),
   }));
 
-/** Separates networks whose chain is not known yet: they cannot be served. */
+/** Separates the networks whose chain is not known yet, which cannot be served. */
 function byWhatIsKnown<Settings extends { chainId: number }>(
   all: Readonly<Record<string, Settings>>,
 ): { networks: Record<string, Settings>; unidentified?: Record<string, Settings> } {
@@ -146,7 +146,7 @@ function byWhatIsKnown<Settings extends { chainId: number }>(
   return { networks: those(true), ...(areAllKnown ? {} : { unidentified: those(false) }) };
 }
 
-/** The complete settings: every default is filled in, every unit is in the name. */
+/** The complete settings: all defaults are filled in, and names contain their units. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 export type NetworkSettings = Config["networks"][string];
 export type UpstreamSettings = NetworkSettings["upstreams"][number];
@@ -154,21 +154,21 @@ export type UpstreamSettings = NetworkSettings["upstreams"][number];
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
 
-/** The names of the settings that may be at this path. */
+/** The names of the settings that a mapping at this path may have. */
 export const knownSettings = (path: Path): readonly string[] =>
   Object.keys(schemaAt(path)?.properties ?? {});
 
-/** The schema of the value at this path; undefined where there is none. */
+/** The schema of the value at this path; undefined for an unknown path. */
 export function schemaAt(path: Path): JsonSchema | undefined {
   schemaOnce ??= settingsSchema();
   const found = path.reduce<JsonSchemaOrBoolean | undefined>(within, schemaOnce);
   return typeof found === "object" ? found : undefined;
 }
 
-/** Made once, since it takes a while. */
+/** The JSON Schema of the settings, made once, since this takes a while. */
 let schemaOnce: JsonSchema | undefined;
 
-/** The JSON Schema (draft 2020-12) of the settings, after variables are replaced. */
+/** The JSON Schema (draft 2020-12) of the file's value, after variables are replaced. */
 export const settingsSchema = (): JsonSchema =>
   z.toJSONSchema(configSchema, { io: "input", target: "draft-2020-12" });
 

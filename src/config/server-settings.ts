@@ -1,4 +1,4 @@
-// The settings of the process: where callers and operators reach it, how it logs, and the limits of what it accepts.
+// The settings of the process: the ports for callers and operators, the log, and the limits for callers.
 import { z } from "zod";
 import { hashOf, ownerName, sha256 } from "./key-settings.ts";
 import {
@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from "./units.ts";
 
-/** An address to listen at. @param port The default. */
+/** An address to listen at. @param port The default port. */
 const listenOn = (port: number) =>
   z.strictObject({
     host: textOf(/^[A-Za-z0-9.:_%-]+$/, "an IP address or a host name")
@@ -23,19 +23,19 @@ const listenOn = (port: number) =>
     port: wholeNumber(0, 65_535).prefault(port).describe("The port; 0 takes any free one."),
   });
 
-/** The address as a URL; an IPv6 address has brackets. */
+/** The URL of an address; an IPv6 address gets brackets. */
 export const urlOf = (
   { host, tls }: { readonly host: string; readonly tls?: object | undefined },
   port: number,
 ): string => `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** PEM files, which are read again when they change. */
+/** PEM files, which the gateway reads again when they change. */
 const certificateFiles = {
   certificate: filePath.describe("The file of the certificate, with its chain, in PEM."),
   key: filePath.describe("The file of its private key, in PEM."),
 };
 
-/** The proxies whose headers on the caller's address are trusted. */
+/** The proxies whose headers name the caller's address. */
 const proxySettings = {
   trustedProxies: z
     .array(addressOrRange)
@@ -67,11 +67,11 @@ const adminToken = textOf(
   "16 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~', '+', '/' and '-'",
 );
 
-/** The roles of operators. Each may do all that the one before it may. */
+/** The roles of operators. Each role includes the rights of the roles before it. */
 export const ROLES = ["read", "keys", "all"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A token of one operator. */
+/** The token of one operator, or its hash. */
 const operatorToken = z
   .strictObject({
     name: ownerName
@@ -88,7 +88,7 @@ const operatorToken = z
   .refine(...onlyOneOf("token", "hash"))
   .transform(({ name, role, token, hash }) => ({ name, role, hash: hash ?? hashOf(token ?? "") }));
 
-/** The port for operators. Unless it listens on this machine only, a token is needed (contradictions.ts). */
+/** The port for operators. A port that other machines can reach needs a token (contradictions.ts). */
 export const admin = z.strictObject({
   listen: listenOn(8546)
     .extend({
@@ -117,7 +117,7 @@ export const admin = z.strictObject({
     .describe("Tokens with a name and a role each, beside admin.token."),
 });
 
-/** Only algorithms of asymmetric keys: whoever can verify a token then cannot make one. */
+/** Only algorithms with asymmetric keys, with which a verifier of tokens cannot make tokens. */
 const algorithm = oneOf(
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"],
   ...["EdDSA", "Ed25519"],
@@ -125,7 +125,7 @@ const algorithm = oneOf(
 
 const anyText = z.string({ error: "expected a text" }).min(1, { error: "expected a text" });
 
-/** Tokens of an identity provider that count as keys. */
+/** Tokens of an identity provider, which callers send in the place of keys. */
 export const jwt = z
   .strictObject({
     issuer: anyText.describe("What `iss` of a token must be."),
@@ -156,7 +156,7 @@ export const jwt = z
     staleAfterMs: staleAfter,
   }));
 
-/** Whether only this machine can reach the address. Names other than localhost are not resolved: their meaning may change. */
+/** Whether only this machine can reach the address. The only name is localhost: other names may change their address. */
 export const isLoopback = (host: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host);
 
@@ -173,7 +173,7 @@ export const processes = z.union(
   { error: `expected ${expectedProcesses}` },
 );
 
-/** The limits of what the server accepts. */
+/** The limits for callers. */
 export const serverLimits = z
   .strictObject({
     body: byteSize.prefault("1MiB").describe("The largest request body, also after decompression."),

@@ -10,7 +10,7 @@ describe("a suggestion", () => {
     { name: "Timeout", want: "timeout" },
     { name: "uri", want: "url" },
     { name: "nmae", want: "name" },
-    { name: "uxx", want: "" }, // two letters of three are another name
+    { name: "uxx", want: "" }, // with two of three letters changed, it is another name
     { name: "timeouts", want: "timeout" },
   ])("for $name is $want", ({ name, want }) => {
     expect(didYouMean(name, known)).toBe(want && `; did you mean ${want}?`);

@@ -1,5 +1,5 @@
-// Names of settings as people write them: the path of one, such as `networks.eth-mainnet.upstreams[0].url`, and the name that
-// a mistyped one was meant to be.
+// Names of settings as people write them: paths, such as `networks.eth-mainnet.upstreams[0].url`, and suggestions for
+// mistyped names.
 
 export type Path = readonly PropertyKey[];
 /** The environment variables of a process. */
@@ -11,24 +11,24 @@ export const pathText = (path: Path): string =>
 function stepText(step: PropertyKey): string {
   if (typeof step === "number") return `[${step}]`;
   const name = String(step);
-  // Quoted, so that a name with a line break stays one line.
+  // Quotes keep a name with a line break on one line.
   return /^[\w-]{1,64}$/.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
 }
 /** The path without the name of a header, which may be a secret. */
 export const withoutHeader = (path: Path): Path =>
   path.at(-2) === "headers" ? path.slice(0, -1) : path;
 
-/** Such as `; did you mean upstreams?`; empty when no known name is one or two letters off. */
+/** A suggestion such as `; did you mean upstreams?`; empty if more than two letters of every known name differ. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
-    // A name of three letters of which two differ is another name, not a slip.
+    // A name of three letters of which two differ is another name, not a typing error.
     .filter(({ candidate, distance }) => distance <= Math.min(2, candidate.length - 2))
     .sort((a, b) => a.distance - b.distance);
   return best ? `; did you mean ${best.candidate}?` : "";
 }
 
-/** How many letters have to be added, removed or changed. */
+/** The number of letters to be added, removed or changed; infinite if the lengths differ by more than two. */
 function editDistance(from: string, to: string): number {
   // Names of very different lengths are not compared: a file may hold long texts.
   if (Math.abs(from.length - to.length) > 2) return Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// What may be written short, and what it stands for.
+// Short forms of settings, and their long forms.
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { chainNamed, chainOf, familyOfChain } from "./known-chains.ts";

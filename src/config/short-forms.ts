@@ -1,5 +1,5 @@
-// Short forms of a configuration, and what they stand for: a list of networks, an upstream that is only a URL or a vendor's
-// name, settings that networks and upstreams share (`defaults`), and the chain of a network that does not name it. Invalid
+// Writes out the short forms of a configuration: a list of networks, an upstream that is only a URL or a vendor's name,
+// settings that networks and upstreams share (`defaults`), and the chain of a network that does not name it. Invalid
 // values are left to the schema.
 import { z } from "zod";
 import { type ChainFacts, chainNamed, familyOfChain } from "./known-chains.ts";
@@ -9,7 +9,7 @@ import { isMapping } from "./units.ts";
 import { upstreamDefaults } from "./upstream-settings.ts";
 import { resolveVendor, vendorNames } from "./vendors.ts";
 
-/** The chains that were found out, by network. */
+/** The chains that nodes told, by network. */
 export type Facts = Readonly<Record<string, ChainFacts>>;
 
 type Mapping = Record<string, unknown>;
@@ -25,7 +25,7 @@ function expectedVendor(): string {
   return `expected a vendor such as alchemy://KEY (${vendorNames.join(", ")}); the URL of a node belongs to one network`;
 }
 
-/** The settings that apply where the network, or the upstream, has none of its own. */
+/** Settings for networks and upstreams that do not have them themselves. */
 export const defaults = z.strictObject({
   upstreams: z
     .array(vendorUrl)
@@ -44,12 +44,12 @@ export const defaults = z.strictObject({
 type WriteOut = {
   readonly common: Mapping;
   readonly facts: Facts;
-  /** As in `resolveVendor`. */
+  /** The parameter of `resolveVendor`. */
   readonly through: string | undefined;
   readonly mistakes: Mistake[];
 };
 
-/** Writes out every network and upstream of the configuration. @param options.vendorsThrough As in `resolveVendor`. */
+/** Writes out all networks and upstreams. @param options.vendorsThrough As `through` in `resolveVendor`. */
 export function writtenOut(
   config: unknown,
   { facts, vendorsThrough: through }: { facts: Facts; vendorsThrough: string | undefined },
@@ -57,7 +57,7 @@ export function writtenOut(
   const mistakes: Mistake[] = [];
   if (!isMapping(config)) return { value: config, mistakes };
   const { networks, defaults: given } = config;
-  // Mistakes of the defaults are told once, not for each network.
+  // Invalid defaults are left out here, so that their mistakes are told once, not for each network.
   const common = isMapping(given) && defaults.safeParse(given).success ? given : {};
   const areNames = Array.isArray(networks) && networks.every((name) => typeof name === "string");
   const all = areNames ? Object.fromEntries(networks.map((name) => [name, {}])) : networks;
@@ -94,7 +94,7 @@ function networkWrittenOut(name: string, network: object, options: WriteOut): Ma
   return { ...whole, upstreams: [...own, ...of] };
 }
 
-/** The file decides, then what was found out, then the network's name. */
+/** The missing `family` and `chainId` of a network: by its settings, else its nodes' facts, else its name. */
 function chainFacts(name: string, { family, chainId }: Mapping, facts: Facts): Mapping {
   if (chainId !== undefined)
     return family === undefined && typeof chainId === "number"
@@ -105,7 +105,7 @@ function chainFacts(name: string, { family, chainId }: Mapping, facts: Facts): M
   return { family: known.family, chainId: known.chainId };
 }
 
-/** `why`: the upstream cannot be written out. */
+/** An upstream in its long form; `why` is the reason if its vendor has no URL for the chain. */
 function upstreamWrittenOut(
   upstream: unknown,
   { family, chainId }: Mapping,
@@ -124,7 +124,7 @@ function upstreamWrittenOut(
   return { upstream: { ...(merged(facts, written) as Mapping), url: place } };
 }
 
-/** Merges mappings; for all other values `own` wins. */
+/** Merges mappings recursively; for all other values `own` wins. */
 function merged(common: unknown, own: unknown): unknown {
   if (own === undefined) return common;
   if (!isMapping(common) || !isMapping(own)) return own;

@@ -1,12 +1,12 @@
-// The URL of the Redis or Valkey in which several gateways share their state. It may hold a password, so it is never shown,
-// and mistakes in it are described without its text.
+// The URL of the Redis or Valkey in which several gateways share their state. The URL may hold a password, so it is never
+// shown, and its mistakes are described without its text.
 import { z } from "zod";
 import { decoded } from "./units.ts";
 
 const example =
   "redis://host:6379, rediss://user:password@host:6379/0, redis-sentinel://host1:26379,host2:26379/name or redis-cluster://host1:6379,host2:6379";
 
-/** Left out: the processes of one machine share an LMDB in the data folder. */
+/** The URL; left out: the processes of one machine share an LMDB in the data folder. */
 export const state = z
   .string({ error: `want a URL such as ${example}` })
   .transform((text, context): SharedStateSettings => {
@@ -24,7 +24,7 @@ export type SharedStateSettings = {
   readonly user?: string;
   readonly password?: string;
   readonly database: number;
-  /** The beginning of all keys, so that one Redis serves several installations. */
+  /** The prefix of all keys, so that several installations can share a Redis. */
   readonly prefix: string;
 } & (
   | { readonly kind: "single" | "cluster" }
@@ -34,7 +34,7 @@ export type SharedStateSettings = {
 const form =
   /^(?:redis|valkey)(s?)(-sentinel|-cluster)?:\/\/(?:([^/?#\s]*)@)?([^/?#@\s]+)(?:\/([^/?#\s]*))?(?:\?([^#\s]*))?$/i;
 
-/** @returns The settings, or what is wrong. */
+/** @returns The settings, or the mistake in words. */
 function readStateUrl(text: string): SharedStateSettings | string {
   const match = form.exec(text);
   if (!match) return `want a URL such as ${example}`;
@@ -78,7 +78,7 @@ function readHost(text: string, defaultPortOfKind: number): Host | undefined {
 const databaseOf = (text: string): number | undefined =>
   text === "" ? 0 : /^\d{1,5}$/.test(text) ? Number(text) : undefined;
 
-/** `user:password`, `:password` or `user`. */
+/** Reads `user:password`, `:password` or `user`. */
 function readLogin(text: string | undefined): { user?: string; password?: string } {
   if (text === undefined) return {};
   const [, user = "", password] = /^([^:]*)(?::(.*))?$/.exec(text) ?? [];

@@ -1,5 +1,5 @@
-// The settings of the tail of slow and failed calls, and of tracing. OpenTelemetry's own variables fill in what is not
-// written.
+// The settings of the tail of slow and failed calls, and of tracing. OpenTelemetry's variables fill in the settings of
+// tracing that the file leaves out.
 import { z } from "zod";
 import type { Environment } from "./setting-names.ts";
 import {
@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from "./units.ts";
 
-/** The slow and failed calls that operators can look at. */
+/** The tail: slow and failed calls that operators can look at. */
 export const tail = z
   .strictObject({
     calls: wholeNumber(0, 10_000)
@@ -28,7 +28,7 @@ const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.p
 const endpointExpected =
   "expected a URL such as http://127.0.0.1:4318, here or in OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/** Where traces are sent. */
+/** The collector of traces, and the calls that are traced. */
 export const tracing = z
   .strictObject({
     endpoint: z
@@ -80,7 +80,7 @@ export const tracing = z
     return { ...rest, ...told, url: url.href, slowMs: slow, timeoutMs: timeout };
   });
 
-/** The written settings, with those of OpenTelemetry's variables on tracing. */
+/** Adds the settings of OpenTelemetry's variables to `tracing`; written settings win. */
 export function withTracingVariables(settings: unknown, variables: Environment): unknown {
   const said = tracingIn(variables);
   if (!isMapping(settings)) return settings;
@@ -114,7 +114,7 @@ function tracingIn(variables: Environment): Record<string, unknown> {
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
 }
 
-/** A sampler that is not known has no share: the schema reports it. */
+/** The settings of a sampler. An unknown one gets NaN as its share, which the schema reports. */
 function samplingIn(sampler: string | undefined, argument = "1") {
   if (sampler === undefined) return {};
   const [, parent, name] = /^(parentbased_)?(\w+)$/.exec(sampler) ?? [];
@@ -126,7 +126,7 @@ function samplingIn(sampler: string | undefined, argument = "1") {
   return { sample: shares[name ?? ""] ?? Number.NaN, callers: parent !== undefined };
 }
 
-/** `name=value,…`, percent-encoded. */
+/** Reads `name=value,…` with percent-encoded values. */
 function pairsIn(text: string | undefined): Record<string, string> | undefined {
   if (text === undefined) return undefined;
   const pairs = text.split(",").map((pair) => {

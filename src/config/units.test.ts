@@ -8,7 +8,7 @@ describe("a duration", () => {
     { text: "30s", want: 30_000 },
     { text: "5m", want: 300_000 },
     { text: "24h", want: 86_400_000 },
-    { text: "576h", want: 2_073_600_000 }, // still fits the 32 bits of a timer
+    { text: "576h", want: 2_073_600_000 }, // fits into the 32 bits of a timer
   ])("$text is $want ms", ({ text, want }) => {
     expect(duration.parse(text)).toBe(want);
   });

@@ -1,12 +1,12 @@
-// The small values that settings are made of. Each has words for what it expects, for the description of a mistake. No rule
-// stops the parse, so that all mistakes are reported at once.
+// The schemas of the small values in settings. Each describes the value that it expects, for mistakes. No rule stops the
+// parse, so that all mistakes are reported at once.
 import { z } from "zod";
 
 /** A text of the given form. `expected` completes "expected …". */
 export const textOf = (pattern: RegExp, expected: string) =>
   z.string({ error: `expected ${expected}` }).regex(pattern, { error: `expected ${expected}` });
 
-/** Of a file or folder. */
+/** The path of a file or folder. */
 export const filePath = z.string({ error: "expected a path" }).min(1, { error: "expected a path" });
 
 /** One of some words. */
@@ -15,13 +15,13 @@ export const oneOf = <const Words extends readonly [string, ...string[]]>(...wor
 
 export const trueOrFalse = z.boolean({ error: "expected true or false" });
 
-/** Durations, with the unit added to their names. */
+/** Adds the unit to the names of durations. */
 export const inMs = <Settings extends Readonly<Record<string, number>>>(settings: Settings) =>
   Object.fromEntries(Object.entries(settings).map(([name, ms]) => [`${name}Ms`, ms])) as {
     [Name in keyof Settings & string as `${Name}Ms`]: number;
   };
 
-/** A whole number within bounds. `z.int()` would stop the parse of everything around it. */
+/** A whole number within bounds. `z.int()` would stop the parse of the mapping around it. */
 export const wholeNumber = (
   minimum: number,
   maximum = Number.MAX_SAFE_INTEGER,
@@ -46,7 +46,7 @@ export const amount = (minimum: number, maximum = Number.MAX_SAFE_INTEGER) => {
 const rangeText = (minimum: number, maximum: number): string =>
   maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `from ${minimum} to ${maximum}`;
 
-/** Milliseconds, written `500ms`, `30s`, `5m` or `24h`. */
+/** A duration in milliseconds, written `500ms`, `30s`, `5m` or `24h`. */
 export const duration = z
   .string({ error: "expected a duration such as 500ms, 30s, 5m or 24h" })
   .refine((text) => toMs(text) >= 1 && toMs(text) <= longestMs, {
@@ -55,10 +55,10 @@ export const duration = z
   .meta({ pattern: "^[0-9]+(ms|s|m|h)$" })
   .transform((text) => toMs(text));
 
-// 24 days. A longer timer would overflow 32 bits, and Node.js would fire it at once.
+// 24 days: a longer timer would overflow 32 bits, and Node.js would fire it at once.
 const longestMs = 24 * 24 * 3_600_000;
 
-/** Reads a count and its unit, such as `30s`; NaN for any other text. @param units The value of one of each unit. */
+/** Reads a count and its unit, such as `30s`; NaN for any other text. @param units The value of each unit. */
 export function measureIn(units: Readonly<Record<string, number>>): (text: string) => number {
   const form = new RegExp(`^(\\d+)(${Object.keys(units).join("|")})$`);
   return (text) => {
@@ -75,7 +75,7 @@ const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && v
 
 const toBytes = measureIn({ KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 });
 
-/** Bytes, written `512KiB`, `1MiB`, `2GiB` or as a number. */
+/** A size in bytes, written `512KiB`, `1MiB`, `2GiB` or as a number. */
 export const byteSize = z
   .union(
     [
@@ -89,7 +89,7 @@ export const byteSize = z
   )
   .transform((size) => (typeof size === "number" ? size : toBytes(size)));
 
-/** Decodes percent-encoded text. Passwords are often written without encoding, with a % of their own. */
+/** Decodes a percent-encoded text. An invalid one stays as it is: people write passwords with a % without encoding. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -101,12 +101,12 @@ export function decoded(text: string): string {
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Runs the check of a mapping even if there are mistakes within it, so that one mistake does not hide the next. */
+/** Runs the check of a mapping even if there are mistakes in it, so that one mistake does not hide another. */
 export const besideOtherMistakes = {
   when: ({ value }: { value: unknown }): boolean => isMapping(value),
 };
 
-/** The rule that one of two settings is given, and not both: the parameters of `refine`. */
+/** The parameters of `refine` for the rule that exactly one of two settings is given. */
 export const onlyOneOf = <Name extends string>(one: Name, other: Name) =>
   [
     (settings: Readonly<Partial<Record<Name, unknown>>>): boolean =>

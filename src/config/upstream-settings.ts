@@ -1,4 +1,4 @@
-// The settings of a network's upstreams, and the names by which logs and metrics call them.
+// The settings of a network's upstreams, and the default names of upstreams in logs and metrics.
 import { z } from "zod";
 import { amount, duration, mappingOf, textOf, trueOrFalse, wholeNumber } from "./units.ts";
 
@@ -101,8 +101,8 @@ export const upstreams = z
   .transform((list) => withNames(list));
 
 /**
- * Names an upstream without a name after its host; where hosts are the same, after host and port; where these are the same
- * too, with `-2`, `-3` … in the order of their URLs. So an operator who reorders the list renames nothing.
+ * Names an upstream without a name after its host; if several have the same host, after host and port; if these are the
+ * same too, with `-2`, `-3` … in the order of their URLs. So a reordered list has the same names.
  */
 function withNames<
   Upstream extends { url: string; name?: string | undefined; vendor?: string | undefined },
@@ -125,7 +125,7 @@ function withNames<
   });
 }
 
-/** The host, with its port where another upstream has the same host and another port. */
+/** The host, with its port if another upstream has the same host and another port. */
 function placeName(url: string, portsByHost: ReadonlyMap<string, ReadonlySet<string>>): string {
   const host = hostName(url);
   return (portsByHost.get(host)?.size ?? 0) > 1 ? `${host}:${portOf(url)}` : host;
@@ -133,7 +133,7 @@ function placeName(url: string, portsByHost: ReadonlyMap<string, ReadonlySet<str
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "ws:": "80" };
 
-/** Empty for an IPC socket. */
+/** The port of a URL; empty for an IPC socket. */
 function portOf(url: string): string {
   const { protocol = "", port = "" } = URL.parse(url) ?? {};
   if (protocol === "ipc:") return "";
@@ -146,7 +146,7 @@ function firstFree(name: string, taken: ReadonlySet<string | undefined>): string
   return free;
 }
 
-/** `alchemy.com` of `eth-mainnet.g.alchemy.com`; undefined where a host has no domain. */
+/** The domain of a URL, such as `alchemy.com` for `eth-mainnet.g.alchemy.com`; undefined if the host has none. */
 function domainOf(url: string): string | undefined {
   if (/^ipc:/i.test(url)) return undefined;
   const host = hostName(url);
@@ -155,7 +155,7 @@ function domainOf(url: string): string | undefined {
   return hasDomain && name && top ? `${name}.${top}`.toLowerCase() : undefined;
 }
 
-/** Only the host of a URL: path, query and user may hold a provider's key. For an IPC socket the name of its file. */
+/** Only the host of a URL, since path, query and user may hold a provider's key; for an IPC socket its file's name. */
 function hostName(url: string): string {
   const { protocol, hostname = "", pathname = "" } = URL.parse(url) ?? {};
   if (protocol === "ipc:") return pathname.split(/[^A-Za-z0-9._-]/).at(-1) || "ipc";

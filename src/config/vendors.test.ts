@@ -1,4 +1,4 @@
-// Vendors by name: which URL stands for `alchemy://KEY` where, and what is said where none does.
+// Vendors by name: the URLs of `alchemy://KEY` on each chain, and the mistakes.
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { parseConfig } from "./parse-config.ts";

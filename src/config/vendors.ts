@@ -1,31 +1,31 @@
 // Vendors by name: `alchemy://KEY` stands for the vendor's URL of the network, with the prices of its calls. Each row of
-// vendors.json names the sources of its facts. A fact without a source is left out; limits are then learned from the
-// vendor's answers, as for every upstream.
+// vendors.json names the sources of its facts. Facts without a source are left out: as for every upstream, the gateway
+// learns limits from the vendor's replies.
 import type { ChainFacts } from "./known-chains.ts";
 import rows from "./vendors.json" with { type: "json" };
 
-/** What the vendor says of its limits, by plan. It is shown to people; the limits of a key are learned from answers. */
+/** A vendor's published limits by plan, to be shown to people; the gateway learns an account's limits from replies. */
 export type VendorLimits = {
   /** The most blocks of a log query. */
   readonly logBlocks?: string;
-  /** The most calls of one request. */
+  /** The most calls in one batch. */
   readonly batches?: string;
-  /** On which plans or chains it has traces. */
+  /** The plans or chains with traces. */
   readonly traces?: string;
-  /** That it is closed, or will be. */
+  /** A note that the vendor has closed or will close. */
   readonly closed?: string;
 };
 
 type Vendor = VendorLimits & {
-  /** A host and a path, with the placeholders `{chain}`, `{key}` and `{name}`. */
+  /** The host and path of the vendor's URLs, with the placeholders `{chain}`, `{key}` and `{name}`. */
   readonly url: string;
-  /** The vendor's name of each chain, by chain id; `-` where the chain is not part of the host. Block networks only. */
+  /** The vendor's name for each block network, by chain id; `-` if the host does not contain the chain. */
   readonly chains: Readonly<Record<string, string>>;
-  /** The vendor's credits by method or pattern; left out: each call costs one. */
+  /** The price of calls in the vendor's credits, by method or pattern; left out: each call costs one. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** Its rates, by plan. Shown to people only: a rate holds for all networks of an account, not for one upstream. */
+  /** The vendor's rates by plan, for people only: a rate holds for all networks of an account, not for one upstream. */
   readonly rates?: string;
-  /** The sources of the above. */
+  /** The sources of these facts. */
   readonly sources: readonly string[];
 };
 
@@ -33,7 +33,7 @@ const table: Readonly<Record<string, Vendor>> = rows;
 
 export const vendorNames: readonly string[] = Object.keys(table);
 
-/** Empty for a name that is no vendor's. */
+/** The published limits of a vendor; empty for an unknown one. */
 export const limitsOf = (vendor: string): VendorLimits => table[vendor] ?? {};
 
 type VendorUpstream = {
@@ -44,16 +44,15 @@ type VendorUpstream = {
 
 type ResolvedVendor =
   | { readonly kind: "upstream"; readonly upstream: VendorUpstream }
-  /** The vendor does not have the chain. */
+  /** The vendor is not known to have the chain. */
   | { readonly kind: "without"; readonly why: string }
-  /** The text never has the key. */
+  /** The URL is wrong, or the chain is unknown. `why` does not contain the vendor's key. */
   | { readonly kind: "mistake"; readonly why: string };
 
 /**
- * What a URL such as `alchemy://KEY` stands for; undefined where it is no vendor's.
- *
+ * The upstream that a URL such as `alchemy://KEY` stands for; undefined for a URL that is no vendor's.
  * @param chain The chain of the network; undefined while it is not known.
- * @param through A URL through which vendors are asked, with their host as the first part of the path.
+ * @param through The URL of a proxy for vendors, which gets the vendor's host as the first part of the path.
  */
 export function resolveVendor(
   url: string,
@@ -81,7 +80,7 @@ export function resolveVendor(
 
 type Credentials = { readonly name: string; readonly key: string };
 
-/** Has no character that would change the rest of a URL. */
+/** A part of the credentials, without characters that would change the rest of a URL. */
 const WORD = /^[\w.~-]{1,200}$/;
 
 function credentialsIn(text: string, form: string): Credentials | undefined {

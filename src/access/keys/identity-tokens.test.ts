@@ -24,7 +24,7 @@ async function signer(kid: string) {
 const first = await signer("first");
 
 let provider: Server;
-/** Tells each question to it. */
+/** Emits `asked` for each request to the provider. */
 let asked: EventEmitter;
 let answer: (response: ServerResponse) => void;
 let clock: FakeClock;

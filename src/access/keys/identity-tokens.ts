@@ -1,5 +1,5 @@
-// Tokens of an identity provider (JWT, RFC 7519), sent in the place of a key's text. A claim names the key whose grant
-// their holder has. A token is verified once, and known until it expires or its signing key is gone.
+// Tokens of an identity provider (JWT, RFC 7519), which callers send in the place of a key's text. A claim of the token
+// names the key whose grant the caller gets. A verified token stays known until it expires or its signing key is removed.
 
 import { readFile } from "node:fs/promises";
 import { get } from "node:http";
@@ -21,7 +21,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 export type IdentitySettings = NonNullable<Config["jwt"]>;
 
 export type IdentityTokensParts = {
-  /** Is called when tokens that were known may no longer be known. */
+  /** Called when a token that was known may have been forgotten. */
   readonly onForgotten: () => void;
   readonly metrics: Pick<Metrics, "tokenRefused">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
@@ -29,7 +29,7 @@ export type IdentityTokensParts = {
 };
 
 export type KnownToken = {
-  /** The name of a key. */
+  /** The name of the key whose grant the token gives. */
   readonly name: string;
   readonly untilMs: number;
 };
@@ -39,9 +39,9 @@ type Verified = KnownToken & { readonly signer: string };
 type SigningKeys = {
   readonly text: string;
   readonly resolve: ReturnType<typeof createLocalJWKSet>;
-  /** The signing keys as text. */
+  /** The signing keys as JSON texts. */
   readonly signers: ReadonlySet<string>;
-  /** The signing keys as text by their id. */
+  /** The signing keys as JSON texts, by `kid`. */
   readonly signerById: ReadonlyMap<string, string>;
 };
 
@@ -59,31 +59,28 @@ const FETCH_MS = 5_000;
 const MOST_BYTES = 256 * 1024;
 
 export class IdentityTokens {
-  /** By the text of the token, oldest first. */
+  /** Verified tokens by their texts, oldest first. */
   readonly #known = new Map<string, Verified>();
   #keys: SigningKeys | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  /** Bounds the reads for tokens whose signing key nobody knows, since anybody can make such tokens. */
+  /** Bounds the reads for tokens with an unknown signing key, since anybody can make such tokens. */
   readonly #readsLeft: TokenBucket;
   #reading: Promise<void> | undefined;
-  /**
-   * How many tokens wait. Tokens that wait for the provider, since nobody knows their signing key, do not delay the
-   * others.
-   */
+  /** How many tokens wait, counted apart: tokens whose signing key is still being read do not delay the others. */
   readonly #underWay = { reading: 0, verifying: 0 };
   #isTold = false;
   #stopTimer: () => void = () => undefined;
   #settings: IdentitySettings | undefined;
   readonly #parts: IdentityTokensParts;
 
-  /** @param settings undefined: no token is believed. */
+  /** @param settings undefined: every token is refused. */
   constructor(settings: IdentitySettings | undefined, parts: IdentityTokensParts) {
     this.#settings = settings;
     this.#parts = parts;
     this.#readsLeft = new TokenBucket(READS, parts.clock.now());
   }
 
-  /** Reads the signing keys now and again and again. */
+  /** Reads the signing keys now, and then in intervals. */
   start(): void {
     if (this.#settings) void this.#read().then(() => this.#readLater());
   }
@@ -110,19 +107,19 @@ export class IdentityTokens {
     return this.#settings !== undefined && text.length <= LONGEST_TOKEN && FORM.test(text);
   }
 
-  /** What is known of a token that was verified. */
+  /** The key of a verified token that has not expired; undefined for other texts. */
   known(text: string, wallTimeMs: number): KnownToken | undefined {
     const verified = this.#known.get(text);
     return verified && wallTimeMs < verified.untilMs ? verified : undefined;
   }
 
-  /** Never rejects. @returns `unavailable`: nobody can tell now. */
+  /** Never rejects. @returns `unavailable` while the signing keys are missing or stale, or too many tokens wait. */
   async verify(text: string): Promise<"verified" | "refused" | "unavailable"> {
     const settings = this.#settings;
     if (!settings) return "refused";
     try {
       const { kid, alg = "" } = decodeProtectedHeader(text);
-      // Checked before anything is read or computed for the token.
+      // Checked before the gateway reads or computes anything for the token.
       if (!settings.algorithms.includes(alg)) throw new joseErrors.JOSEAlgNotAllowed();
       const hasKeys = this.#hasKeyOf(kid) || (await this.#atOnce("reading", () => this.#readFor()));
       if (hasKeys === "unavailable") return hasKeys;
@@ -165,7 +162,7 @@ export class IdentityTokens {
       clockTolerance: settings.clockToleranceMs / 1000,
       requiredClaims: ["exp", settings.claim],
     });
-    // Otherwise a token that was verified with a removed signing key would be known from now on.
+    // The signing keys changed meanwhile: a token of a removed key must not become known.
     if (keys !== this.#keys && settings === this.#settings)
       return this.#verify(text, kid, settings);
     const name = payload[settings.claim];
@@ -188,7 +185,7 @@ export class IdentityTokens {
     return this.#keys !== undefined && (kid === undefined || this.#keys.signerById.has(kid));
   }
 
-  /** Reads the signing keys for a token whose key is not among them: providers begin to use new ones at any time. */
+  /** Reads the signing keys for a token with an unknown one: a provider may begin to use a new key at any time. */
   async #readFor(): Promise<void> {
     if (this.#reading !== undefined || this.#readsLeft.take(1, this.#parts.clock.now()))
       await this.#read();
@@ -204,7 +201,7 @@ export class IdentityTokens {
     this.#stopTimer = clock.after(everyMs, () => void this.#read().then(() => this.#readLater()));
   }
 
-  /** Never rejects: when reading fails, the known keys stay until they are stale. */
+  /** Never rejects: when the read fails, the known signing keys stay until they are stale. */
   #read(): Promise<void> {
     const settings = this.#settings;
     if (!settings) return Promise.resolve();
@@ -228,7 +225,7 @@ export class IdentityTokens {
     return this.#reading;
   }
 
-  /** Replaces the signing keys, and forgets the tokens of keys that are gone. */
+  /** Replaces the signing keys, and forgets the tokens of removed keys. @throws Error as `signingKeys` */
   #take(text: string): void {
     if (text === this.#keys?.text) return;
     this.#keys = signingKeys(text);
@@ -239,10 +236,10 @@ export class IdentityTokens {
   }
 }
 
-/** @throws Error when the text is no set of keys, or has none that can be used. */
+/** @throws Error when the text is no JSON Web Key Set, or has no public key. */
 function signingKeys(text: string): SigningKeys {
   const { keys } = JSON.parse(text) as JSONWebKeySet;
-  // A shared secret signs nothing that is believed here.
+  // Symmetric keys (`oct`) are not accepted: everybody who can verify with such a key can also sign with it.
   const usable = keys.filter(({ kty }) => kty !== "oct");
   if (usable.length === 0) throw new Error("there is no public key in it");
   const named = usable.map((key) => [key.kid ?? "", JSON.stringify(key)] as const);
@@ -254,7 +251,7 @@ function signingKeys(text: string): SigningKeys {
   };
 }
 
-/** The text at a URL or in a file, bounded in time and size. @throws Error */
+/** Reads a file, or fetches a URL within bounds of time and size. @throws Error */
 async function textOf(place: string, clock: Pick<Clock, "after">): Promise<string> {
   if (!place.includes("://")) return readFile(place, "utf8");
   const from = place.startsWith("https:") ? getSecurely : get;

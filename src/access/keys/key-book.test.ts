@@ -202,17 +202,17 @@ describe("a key that leaked while the disk is full", () => {
     isFull = true;
     expect(await own.revoke("web")).toMatchObject({ key: { status: "revoked", isKept: false } });
     expect(await own.disable("app")).toMatchObject({ key: { status: "disabled", isKept: false } });
-    expect(await own.revoke("web")).toMatchObject({ kind: "refused" }); // it is revoked
+    expect(await own.revoke("web")).toMatchObject({ kind: "refused" }); // already revoked
     await expect(own.enable("app")).rejects.toThrow("no space");
     await expect(own.create({ name: "more" })).rejects.toThrow("no space");
     const statuses = async (of: KeyBook) => (await of.list()).map(({ status }) => status);
     expect(await statuses(own)).toEqual(["disabled", "revoked"]);
-    expect(await statuses(book)).toContain("active"); // what is on the disk
-    expect(await held.get(VERSION)).not.toBe(before); // so that everybody looks again
+    expect(await statuses(book)).toContain("active"); // the disk still has the old records
+    expect(await held.get(VERSION)).not.toBe(before); // so that every reader reads the keys again
     isFull = false;
     await clock.advance(1_000);
     await until("it is held no more", async () => !held.isHeld(VERSION));
-    expect(await statuses(book)).toEqual(["active", "disabled", "revoked"]); // the first is of the file
+    expect(await statuses(book)).toEqual(["active", "disabled", "revoked"]); // the first key is of the file
     expect(await own.show("web")).not.toHaveProperty("isKept");
   });
 });

@@ -1,4 +1,4 @@
-// Makes and changes keys in the state that all gateways share. Each change is one atomic step, which every gateway sees
+// Makes and changes keys in the state that all gateways share. Each change is one atomic step, and every gateway sees it
 // within a second.
 
 import { hash, randomBytes } from "node:crypto";
@@ -28,13 +28,13 @@ import {
   viewOfRecord,
 } from "./key-record.ts";
 
-/** Why nothing was changed, in words for a person. */
+/** The reason why a key was not changed, in words for a person. */
 export type KeyRefusal =
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
   | { readonly kind: "taken" | "unknown" | "refused"; readonly why: string };
 
 export type KeyChanged = { readonly kind: "changed"; readonly key: KeyView };
-/** `text` is the key itself. It is stored nowhere, and never told again. */
+/** `text` is the key itself. No gateway stores it or shows it again. */
 export type KeyMade = { readonly kind: "made"; readonly key: KeyView; readonly text: string };
 
 export type Configured = AroundKey & { readonly keys: readonly ConfiguredKey[] };
@@ -51,10 +51,10 @@ export const configuredIn = ({
   ),
 });
 
-/** What ends a key's use holds even while the state cannot be written. */
+/** A change that ends a key's use is urgent: it takes effect even while the state cannot be written. */
 type Urgency = Pick<UpdateOptions, "isUrgent">;
 
-/** How long the text before a rotation works, where nobody says otherwise. */
+/** The default time for which a key's old text still works after a rotation. */
 export const OVERLAP_MS = 24 * 3_600_000;
 
 export class KeyBook {
@@ -73,7 +73,7 @@ export class KeyBook {
     this.#configured = configured;
   }
 
-  /** @param request Like a key of the file, without `key` and `hash`. */
+  /** @param request The settings of a key as in the file, without `key` and `hash`. */
   async create(request: unknown): Promise<KeyMade | KeyRefusal> {
     const read = this.#read(request);
     if (read.kind === "mistakes") return read;
@@ -89,7 +89,7 @@ export class KeyBook {
     return changed.kind === "changed" ? { ...changed, kind: "made", text } : changed;
   }
 
-  /** Configured keys first, then those that were made, by name. */
+  /** The configured keys, then the made keys in the order of their names. @throws stateUnavailable */
   async list(): Promise<readonly KeyView[]> {
     const now = this.#parts.clock.wallTime();
     const made = (await this.#parts.state.list(RECORDS)).flatMap(({ text }) => {
@@ -108,7 +108,7 @@ export class KeyBook {
     return record && this.#viewOf(record);
   }
 
-  /** Makes a new text for the same key. The text before it works for the overlap; older ones no longer work. */
+  /** Makes a new text for the same key. The text before it works for the overlap; still older texts do not work. */
   async rotate(name: string, options: { overlapMs: number }): Promise<KeyMade | KeyRefusal> {
     const { text, ...hashed } = await this.#newKey();
     const now = this.#parts.clock.wallTime();
@@ -172,8 +172,8 @@ export class KeyBook {
   }
 
   /**
-   * @param next Gives the new record; it may be called several times.
-   * @throws stateUnavailable; the change may have happened or not.
+   * @param next Makes the new record; it may be called several times.
+   * @throws stateUnavailable: the change may have happened or not.
    */
   async #change(
     name: string,
@@ -189,7 +189,7 @@ export class KeyBook {
       ([text, before = ""]) => {
         const record = text === undefined ? undefined : readRecord(text);
         result = text !== undefined && !record ? refusals.unreadable(name) : next(record);
-        // Over another version it is another one: a change that was held may come after one that nobody here has read.
+        // The version depends on the one before: a held change may be repeated over a change that no ring has read yet.
         const version = hash("sha256", before + id, "base64url");
         return "kind" in result ? undefined : [JSON.stringify(result), version];
       },
@@ -210,7 +210,7 @@ export class KeyBook {
   }
 }
 
-/** No key has another kind of name, and the state cannot look for a text of any length. */
+/** Keys have only such names, and the state cannot look up a text of any length. */
 const isKeyName = (name: string): boolean => ownerName.safeParse(name).success;
 
 type Parts = { readonly state: State; readonly clock: Pick<Clock, "wallTime"> };
@@ -234,7 +234,7 @@ const refusals = {
   revoked: (name: string) => refused(`the key ${name} is revoked for good`),
 };
 
-/** What a person wants of a key, checked by the rules for keys of the file. */
+/** A request for a key, after the checks for keys of the file. */
 type ReadRequest =
   | { readonly kind: "settings"; readonly settings: KeySettings }
   /** One line for each mistake, with its path. */
@@ -242,12 +242,12 @@ type ReadRequest =
 
 type Around = AroundKey & {
   readonly wallTimeMs: number;
-  /** The key as it was. */
+  /** The settings of the key before the change. */
   readonly before: KeySettings | undefined;
 };
 
 function readKeyRequest(request: unknown, around: Around): ReadRequest {
-  // Checked as the first key of a file: the mistakes name the settings that there are, and show no values.
+  // Checked as the first key of a file, so that the mistakes name similar settings and show no values.
   const parsed = keyRequest.safeParse(request, { error: plainWords });
   const issues = (parsed.error?.issues ?? []).map((issue) => ({
     ...issue,
@@ -255,7 +255,7 @@ function readKeyRequest(request: unknown, around: Around): ReadRequest {
   }));
   const found = mistakesOf(issues, { keys: [request] }, () => true);
   const { networks, methods } = readableKey.parse(request);
-  // A pattern that the key had before stays, useless or not.
+  // A pattern that the key had before is no mistake, even if it fits no method.
   const had = new Set(around.before?.methods);
   const added = methods.map((entry) => (entry === undefined || had.has(entry) ? undefined : entry));
   const mistakes = [...found, ...namedInVain({ networks, methods: added }, 0, around)]
@@ -270,10 +270,7 @@ function readKeyRequest(request: unknown, around: Around): ReadRequest {
     : { kind: "mistakes", mistakes };
 }
 
-/**
- * The settings after a change (RFC 7396, JSON merge patch, over what a person would have written): null removes a
- * setting, and a setting that is left out stays.
- */
+/** The settings after a JSON merge patch (RFC 7396) over the settings as the file would have them. */
 function patched(settings: KeySettings, patch: unknown): unknown {
   return mergePatch(asWritten(settings) satisfies KeyRequest, patch);
 }

@@ -15,7 +15,7 @@ describe("a key's hash", () => {
       fc.property(fc.string({ maxLength: 100 }), texts, texts, (secret, first, second) => {
         const hasher = keyHasher(secret);
         const one = hasher.hash(first);
-        // The buffers are used again: what was given before must not change.
+        // The second hash must not change the first one, should they share a buffer.
         expect(hasher.hash(second)).toBe(hmac(secret, second));
         expect(one).toBe(hmac(secret, first));
       }),

@@ -1,21 +1,21 @@
-// The text of a key: a prefix that leak scanners look for, 160 random bits, and a checksum that tells a typo without
-// asking anybody. Only its HMAC-SHA-256 with the installation's secret is stored. So a stolen state lets nobody in, and
-// nobody can try texts against it.
+// The text of a key: a prefix that leak scanners look for, 160 random bits, and a checksum that detects typos without a
+// lookup. The state has only its HMAC-SHA-256, so a stolen state lets nobody in. Where the configuration has the secret,
+// nobody can even try texts against a stolen state.
 import { createHmac, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { State } from "../../state/state.ts";
 
 export type KeyHasher = {
-  /** Differs between two secrets, and tells nothing about them. */
+  /** An identifier of the secret, from which the secret cannot be derived. */
   readonly secretId: string;
-  /** 32 bytes as latin1 text. */
+  /** The hash of a key's text: 32 bytes as latin1 text. */
   hash(keyText: string): string;
 };
 
 export type NewKey = {
-  /** To be shown once. */
+  /** The key itself, to be shown once. */
   readonly text: string;
-  /** To be stored: base64url. */
+  /** The hash to be stored, in base64url. */
   readonly hash: string;
   readonly secretId: string;
 };
@@ -27,7 +27,7 @@ export function newKey(hasher: KeyHasher): NewKey {
 
 const SECRET = "keys secret";
 
-/** HMAC-SHA-256 with the secret. */
+/** A hasher that makes HMAC-SHA-256 with the secret. */
 export function keyHasher(secret: string): KeyHasher {
   const hmac = (text: string): string => createHmac("sha256", secret).update(text).digest("binary");
   return { hash: hmac, secretId: base64url(hmac("secret id")).slice(0, 8) };
@@ -35,7 +35,7 @@ export function keyHasher(secret: string): KeyHasher {
 
 const base64url = (latin1: string): string => Buffer.from(latin1, "latin1").toString("base64url");
 
-/** The hasher of this installation. Where no secret is configured, the first gateway makes one and stores it. */
+/** The hasher of this installation. Where no secret is configured, the first gateway makes a secret and stores it. */
 export async function openKeyHasher(
   options: { secret: string | undefined },
   state: Pick<State, "get" | "update">,
@@ -55,13 +55,13 @@ async function keptSecret(state: Pick<State, "get" | "update">): Promise<string>
 
 const SECRET_BYTES = 20;
 
-/** @param secret 20 random bytes. */
+/** The text of a key. @param secret 20 random bytes. */
 export function keyTextOf(secret: Buffer): string {
   const bare = KEY_PREFIX + base62(BigInt(`0x${secret.toString("hex")}`), SECRET_LENGTH);
   return bare + checksumOf(bare);
 }
 
-/** Whether a text may be one of the keys made here. One that only has the prefix is mistyped. */
+/** Whether a text has the form and the checksum of a made key. A text with only the prefix is mistyped. */
 export function isKeyText(text: string): boolean {
   if (!FORM.test(text)) return false;
   const end = KEY_PREFIX.length + SECRET_LENGTH;
@@ -69,7 +69,7 @@ export function isKeyText(text: string): boolean {
 }
 
 export const KEY_PREFIX = "hg_";
-/** 62^27 is more than 2^160, 62^6 more than 2^32. */
+/** In base62 digits: 62^27 is more than 2^160, and 62^6 is more than 2^32. */
 const SECRET_LENGTH = 27;
 const CHECKSUM_LENGTH = 6;
 const FORM = /^hg_[0-9A-Za-z]{33}$/;

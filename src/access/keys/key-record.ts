@@ -1,4 +1,4 @@
-// What the state holds of a key that was made at runtime, never its text; and what an operator sees of a key.
+// The record of a key that was made at runtime, as the state has it, without the key's text; and the view for operators.
 import {
   asWritten,
   type ConfiguredKey,
@@ -11,24 +11,24 @@ export type KeyRecord = {
   readonly settings: KeySettings;
   /** The HMAC of the key's text, base64url. */
   readonly hash: string;
-  /** The secret with which the hashes were made. */
+  /** The id of the secret with which the hashes were made. */
   readonly secretId: string;
   /** The text before the last rotation, which works until `untilMs`. */
   readonly old?: { readonly hash: string; readonly untilMs: number } | undefined;
   readonly isDisabled: boolean;
   readonly createdAtMs: number;
   readonly rotatedAtMs?: number | undefined;
-  /** When it was revoked, for good. */
+  /** The time of the revocation, which is final. */
   readonly revokedAtMs?: number | undefined;
 };
 
 export const RECORDS = "keys record ";
-/** The key of an entry that changes with each change of a key, so that readers need to read only this. */
+/** The name of an entry that changes with every change of any key: readers poll this entry alone. */
 export const VERSION = "keys version";
 
 export const recordKey = (name: string): string => RECORDS + name;
 
-/** @returns undefined for a text that no gateway wrote. */
+/** @returns undefined for a text that is no record of this version. */
 export function readRecord(text: string): KeyRecord | undefined {
   try {
     const record = JSON.parse(text) as KeyRecord;
@@ -38,18 +38,18 @@ export function readRecord(text: string): KeyRecord | undefined {
   }
 }
 
-/** What an operator sees of a key: in the words of the configuration, times as texts, and no secret. */
+/** A key for operators: its settings in the words of the configuration, times as ISO 8601 texts, and no secret. */
 export type KeyView = {
   readonly name: string;
-  /** Where it comes from: the configuration file, or made at runtime. */
+  /** The key's origin: the configuration file, or made at runtime. */
   readonly source: "file" | "made";
   readonly status: "active" | "disabled" | "expired" | "revoked";
   readonly createdAt?: string;
   readonly rotatedAt?: string;
-  /** The text before the last rotation works until then. */
+  /** The time until which the text before the last rotation works. */
   readonly oldKeyWorksUntil?: string;
   readonly revokedAt?: string;
-  /** false: it is so in memory alone, until the state can be written. */
+  /** false: this change is in memory only, until the state can be written. */
   readonly isKept?: false;
   /** The settings as they would be written in the file. */
   readonly settings: Omit<KeyRequest, "name">;

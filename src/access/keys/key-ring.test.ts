@@ -11,7 +11,7 @@ const FOO = "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266
 const options = { keys: [], networks: [], openMethods: [], secret: undefined };
 
 let state: MemoryState;
-/** Of the rings. */
+/** How often the rings have read the state. */
 let reads: number;
 let clock: FakeClock;
 let book: KeyBook;

@@ -1,6 +1,6 @@
-// The keys that let callers in, found by their text on every call: those of the configuration, and those that were made
-// at runtime, which are read from the state again whenever one of them changes. Only hashes of keys are stored; the
-// texts of keys in use are remembered until any key changes.
+// Finds the key of every call by its text: among the keys of the configuration, and the keys that were made at runtime,
+// which the ring reads from the state again whenever one of them changes. Only hashes of keys are stored; the ring
+// remembers the texts of keys in use until any key changes.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
@@ -15,9 +15,9 @@ import type { IdentityTokens } from "./identity-tokens.ts";
 import { isKeyText, KEY_PREFIX, type KeyHasher, openKeyHasher } from "./key-hash.ts";
 import { type KeyRecord, RECORDS, readRecord, VERSION } from "./key-record.ts";
 
-/** What the holder of a key has: what the key may do, how much of it, and what it did. */
+/** The rights, limits and usage of a key's holder. */
 export type Grant = {
-  /** Unique among all keys. It stays when the key's text is changed: filters, limits and usage belong to it. */
+  /** Unique among all keys. Filters, limits and usage belong to the name, which stays when the key's text changes. */
   readonly name: string;
   readonly scope: Scope;
   readonly meter: Meter;
@@ -25,7 +25,7 @@ export type Grant = {
 };
 
 export type KeyRingParts = {
-  /** Tokens of an identity provider, which are used like keys; left out: there are none. */
+  /** Tokens of an identity provider, which callers use like keys; left out: there are none. */
   readonly tokens?: Pick<IdentityTokens, "known"> | undefined;
   readonly meters: { of(name: string, settings: LimitSettings): Meter };
   readonly usages: { of(name: string): KeyUsage };
@@ -34,35 +34,35 @@ export type KeyRingParts = {
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
-/** A change of a made key is known everywhere within this time and that of two reads. */
+/** Every gateway knows a change of a made key within this time and the time of two reads. */
 const REFRESH_MS = 250;
-/** An unknown key may have been made a moment ago. Guesses cause no more reads than one in this time. */
+/** An unknown key may have been made a moment ago, so the ring reads again, but at most once in this time. */
 const LOOK_AROUND_MS = 50;
-/** How many texts of keys in use are remembered: to hash one costs more than all else that admits a caller. */
+/** How many texts of keys are remembered, since a hash costs more than the rest of a caller's admission. */
 const MOST_RECENT = 10_000;
 
 type OpenKey = { readonly digest: Buffer; readonly untilMs: number; readonly grant: Grant };
 
-/** The keys that let callers in, by the hash of the key's text (as latin1 text). */
+/** Keys that may be used, by the hash of the key's text (as latin1 text). */
 type OpenKeys = ReadonlyMap<string, OpenKey>;
 
 type ReadRecord = { readonly text: string; readonly record: KeyRecord };
 type MadeKey = ReadRecord & { readonly grant: Grant };
 
 export class KeyRing {
-  /** By the SHA-256 of the key. */
+  /** The configured keys, by the SHA-256 of the text. */
   #configured: OpenKeys = new Map();
   #configuredNames: ReadonlySet<string> = new Set();
-  /** By the HMAC of the key. */
+  /** The made keys, by the HMAC of the text. */
   #made: OpenKeys = new Map();
-  /** The keys that let callers in, by their names. */
+  /** The configured and made keys that may be used, by name. */
   #named: ReadonlyMap<string, OpenKey> = new Map();
   #hasher: KeyHasher | undefined;
-  /** Keys that were found, by their texts. */
+  /** Keys that callers used, by their texts. */
   readonly #recent = new Map<string, OpenKey>();
-  /** All records of the state, as they were read. */
+  /** All records of the state, as of the last read. */
   #records: ReadonlyMap<string, ReadRecord> = new Map();
-  /** The made keys without those that are also configured. A record that has not changed keeps its grant. */
+  /** The made keys whose names are not configured. A record that has not changed keeps its grant. */
   #known: ReadonlyMap<string, MadeKey> = new Map();
   #version: string | undefined;
   readonly #warned = new Set<string>();
@@ -73,7 +73,7 @@ export class KeyRing {
   readonly #secret: string | undefined;
   readonly #parts: KeyRingParts;
 
-  /** @param options.secret Makes the hashes of made keys; undefined: the secret in the state. */
+  /** @param options.secret The secret for the hashes of made keys; undefined: the secret in the state. */
   constructor(
     options: { configured: readonly ConfiguredKey[]; secret: string | undefined },
     parts: KeyRingParts,
@@ -109,8 +109,8 @@ export class KeyRing {
   }
 
   /**
-   * The grant of a key, or undefined. Unknown, expired, disabled, revoked and mistyped keys look the same
-   * (docs/decisions/0035). A text that was not found before is looked up by its hash, so the time it takes tells
+   * The grant of a key, or undefined for unknown, expired, disabled, revoked and mistyped keys alike
+   * (docs/decisions/0035). A text that was not found before is looked up by its hash, so the time of the lookup tells
    * nothing about any key; hashes are compared in constant time.
    */
   find(keyText: string, wallTimeMs: number): Grant | undefined {
@@ -123,13 +123,13 @@ export class KeyRing {
     return open.grant;
   }
 
-  /** The grant of a key that lets callers in, for code that does not have its text; undefined where there is none. */
+  /** The grant of a usable key by its name, for code that does not have its text; undefined when there is none. */
   named(name: string, wallTimeMs: number): Grant | undefined {
     const open = this.#named.get(name);
     return open && wallTimeMs < open.untilMs ? open.grant : undefined;
   }
 
-  /** Forgets which texts were found: their meaning has changed. */
+  /** Forgets the remembered texts. To be called when a text may have another meaning. */
   forgetTexts(): void {
     this.#recent.clear();
   }
@@ -141,12 +141,12 @@ export class KeyRing {
     const open =
       (this.#hasher && findOpen(this.#made, this.#hasher.hash(keyText), wallTimeMs)) ??
       this.#findConfigured(keyText, wallTimeMs);
-    // Nobody knows the key. A read is begun, so that it may be known at the next try.
+    // The key may have been made a moment ago: the ring reads the state, so that the caller's next try finds it.
     if (!open && this.#parts.clock.now() - this.#readAtMs >= LOOK_AROUND_MS) void this.#read();
     return open;
   }
 
-  /** The key that a token names, while the token and the key both work. */
+  /** The key that a token names, while both the token and the key are valid. */
   #ofToken(text: string, wallTimeMs: number): OpenKey | undefined {
     const known = this.#parts.tokens?.known(text, wallTimeMs);
     const key = known && this.#named.get(known.name);
@@ -165,7 +165,7 @@ export class KeyRing {
     return { name, scope, meter: meters.of(name, settings), usage: usages.of(name) };
   }
 
-  /** Never fails: while the state is away, the known keys go on working. */
+  /** Never fails: while the state cannot be reached, the known keys go on working. */
   #read(): Promise<void> {
     if (this.#closing.signal.aborted) return Promise.resolve();
     this.#reading ??= this.#readOnce().then(
@@ -191,7 +191,7 @@ export class KeyRing {
     const { state, clock } = this.#parts;
     this.#readAtMs = clock.now();
     this.#hasher ??= await openKeyHasher({ secret: this.#secret }, state);
-    // Read before the records: then a change meanwhile causes one read too many, never one too few.
+    // The version is read before the records: a change in between causes one read too many, never one too few.
     const version = await state.get(VERSION);
     if (version === this.#version) return;
     this.#take(await state.list(RECORDS));
@@ -224,7 +224,7 @@ export class KeyRing {
     }
     this.#known = known;
     this.#made = openKeysOf(known.values());
-    // A made key's text from after a rotation stands after the one before it.
+    // A rotated key has two entries; the entry of its new text comes last, and stays in `#named`.
     const open = [...this.#made.values(), ...this.#configured.values()];
     this.#named = new Map(open.map((key) => [key.grant.name, key]));
     this.#recent.clear();
@@ -253,7 +253,7 @@ function openKeysOf(known: Iterable<MadeKey>): OpenKeys {
   return open;
 }
 
-/** @param digest As latin1 text. */
+/** @param digest The hash of the key's text, as latin1 text. */
 function findOpen(open: OpenKeys, digest: string, wallTimeMs: number): OpenKey | undefined {
   const entry = open.get(digest);
   if (!entry || !timingSafeEqual(entry.digest, Buffer.from(digest, "latin1"))) return undefined;

@@ -1,5 +1,5 @@
-// The limits of one key as the meter sees them: all of them must have enough for a call. A rate is one process's own or
-// shared; a quota counts a day or a month.
+// The limits of one key as the meter sees them: every limit must have enough units for a call. A rate belongs to one
+// process or is shared by several; a quota counts a day or a month, and is always in the state.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import { type CalendarPeriod, type PeriodKind, periodAt } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -11,16 +11,16 @@ type Found = ReturnType<Reservation["find"]>;
 type AllowanceState = {
   readonly limit: number;
   readonly remaining: number;
-  /** For a quota: when it begins anew, in milliseconds since 1970. */
+  /** When a quota begins anew, in milliseconds since 1970; left out for a rate. */
   readonly endsAtMs?: number;
 };
 
-/** What a process may spend of a limit: a reservation, or all of a limit that nobody shares. */
+/** The units that a process may spend of a limit: a reservation, or the whole of a limit that is not shared. */
 type Held = Omit<Pick<Reservation, keyof Reservation>, "lacks"> & {
   lacks(units: number, nowMs: number): boolean;
 };
 
-/** A rate that one process has for itself. */
+/** A rate that no other process shares. */
 function ownRate(bounds: Bounds, { clock }: { readonly clock: Pick<Clock, "now"> }): Held {
   const bucket = new TokenBucket(bounds, clock.now());
   return {
@@ -42,12 +42,12 @@ const rateShort = ({ size, perSecond }: Bounds, units: number, left: number): Ra
   rule: "rate",
 });
 
-/** What is held goes back after this time without a call: near the end of a quota others need it. */
+/** Held units go back after this time without a call: near the end of a quota, other processes need them. */
 const IDLE_MS = { rate: 2000, day: 5000, month: 5000 };
 
 type AllowanceOptions = {
   readonly name: string;
-  /** No other process shares the rate, so that it needs no state. */
+  /** No other process shares the limits, so the rate needs no state. */
   readonly isAlone: boolean;
   readonly kind: "rate" | PeriodKind;
   readonly bounds: Bounds;
@@ -56,9 +56,9 @@ type AllowanceOptions = {
 /** One limit of a key: a rate, or a quota, which begins anew with each UTC day or month. */
 export class Allowance {
   #bounds: Bounds;
-  /** For a quota. */
+  /** The running period of a quota; undefined for a rate. */
   #period: CalendarPeriod | undefined;
-  /** By the clock that never goes backwards, so that calls need not ask for the wall time. */
+  /** The end of the period on the monotonic clock, so that calls need not read the wall time. */
   #endsAtMs = Number.POSITIVE_INFINITY;
   #held: Held;
   readonly #options: AllowanceOptions;
@@ -77,17 +77,17 @@ export class Allowance {
     this.#held.resize(bounds);
   }
 
-  /** Whether there is not enough for the call, so that it has to wait or is refused. */
+  /** Whether the limit lacks units for a call, which then has to wait or is refused. */
   lacks(units: number, nowMs: number): boolean {
     return nowMs >= this.#endsAtMs || this.#held.lacks(this.#priceOf(units), nowMs);
   }
 
-  /** To be called only when it does not lack the units. */
+  /** Takes the units. To be called only when `lacks` is false for them. */
   take(units: number, nowMs: number): void {
     this.#held.take(this.#priceOf(units), nowMs);
   }
 
-  /** For a call that lacks units: "coming" when a reservation is being made that may bring enough. */
+  /** Looks for units that a call lacks. @returns "coming" when a reservation is under way that may bring enough. */
   find(units: number, nowMs: number): Found {
     if (nowMs >= this.#endsAtMs) {
       this.#beginAnew();
@@ -96,7 +96,7 @@ export class Allowance {
     return this.#held.find(this.#priceOf(units), nowMs);
   }
 
-  /** What a response with status 429 tells. */
+  /** The details for a response with status 429. */
   shortage(units: number, nowMs: number): RateLimit {
     const { kind } = this.#options;
     const left = this.#held.left(nowMs);
@@ -106,21 +106,21 @@ export class Allowance {
     return { limit, remaining: Math.max(0, Math.floor(left)), retryAfter, rule: kind };
   }
 
-  /** Resolves when the reservation that is being made has ended, or takes too long. */
+  /** Resolves when the reservation that is under way has ended, or has timed out. */
   get coming(): Promise<void> {
     return this.#held.coming;
   }
 
   /**
-   * To be called once a second: gives back what nobody uses, and looks whether the state is there again. It also looks
-   * at the wall time again, which may have been set meanwhile.
+   * To be called once a second: gives back unused units, tries the state again after an outage, and reads the wall time
+   * again, which may have been set meanwhile.
    */
   tend(nowMs: number): void {
     this.#beginAnew();
     this.#held.tend(nowMs, IDLE_MS[this.#options.kind]);
   }
 
-  /** Gives everything back. Never rejects. */
+  /** Gives all held units back. Never rejects. */
   close(): Promise<void> {
     return this.#held.close();
   }
@@ -136,13 +136,13 @@ export class Allowance {
     };
   }
 
-  /** A call that costs more than the burst of a rate takes the whole burst; see `TokenBucket`. */
+  /** A call that costs more than the burst of a rate takes the whole burst, as in `TokenBucket`. */
   #priceOf(units: number): number {
     const { size, perSecond } = this.#bounds;
     return perSecond > 0 ? Math.min(units, size) : units;
   }
 
-  /** Begins with the period that is running. */
+  /** Begins a new count if another period is running now. */
   #beginAnew(): void {
     const before = this.#period?.label;
     this.#lookAtTheTime();

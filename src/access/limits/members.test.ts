@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const member = (id: string): Members => new Members({ id }, { state, clock });
 
-/** All beat once a second. */
+/** Lets all members beat once a second. */
 const live = async (all: readonly Members[], seconds: number): Promise<void> => {
   for (let second = 0; second < seconds; second++) {
     for (const each of all) await each.beat();
@@ -49,7 +49,7 @@ describe("the members of a fleet", () => {
     await one.beat();
     expect(one.count).toBe(1);
     await live([one, member("b")], 2);
-    await live([one, member("b")], 2); // was killed
+    await live([one, member("b")], 2); // a new process after b was killed
     expect(one.count).toBe(2);
   });
 

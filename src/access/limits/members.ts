@@ -1,4 +1,4 @@
-// How many processes share the limits: each one writes a sign of life to the state.
+// Counts the processes that share the limits: each process writes a heartbeat to the state.
 
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,16 +12,16 @@ export type MembersParts = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** A member whose sign did not change for this long counts as dead. */
+/** A member whose heartbeat did not change for this long counts as dead. */
 const DEAD_AFTER_MS = 5000;
-/** The entry of a dead member is removed after this time: by then it would have come back. */
+/** The entry of a dead member is removed after this time: a restarted member would have come back by then. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
 export class Members {
-  /** Each other member's sign, and since when by our clock, since its clock may differ. */
+  /** The last heartbeat of each other member, and when we first saw it by our clock: the member's clock may differ. */
   readonly #seen = new Map<string, { text: string; sinceMs: number }>();
   #count = 1;
-  /** The sign that we wrote last. */
+  /** The heartbeat that this process wrote last. */
   #sign: string | undefined;
   #beats = 0;
   #isClosed = false;
@@ -34,17 +34,17 @@ export class Members {
     this.#parts = parts;
   }
 
-  /** How many members live, with this process; as last known while the state is away. */
+  /** The number of living members, this process included; the last known number while the state cannot be reached. */
   get count(): number {
     return this.#count;
   }
 
-  /** To be called once a second. Never rejects. */
+  /** Writes a heartbeat and counts the members. To be called once a second. Never rejects. */
   beat(): Promise<void> {
     return this.#beating.run(() => this.#beat()).catch(() => undefined);
   }
 
-  /** Removes the sign, so that the others need not wait until it looks dead. Never rejects. */
+  /** Removes the heartbeat, so that the other members stop counting this process at once. Never rejects. */
   async close(): Promise<void> {
     await this.#beating.idle();
     this.#isClosed = true;
@@ -56,7 +56,7 @@ export class Members {
     const { state, clock } = this.#parts;
     this.#beats += 1;
     const sign = String(this.#beats);
-    // Another text is there when an earlier process had this name, or when a write was not confirmed.
+    // The present text may differ from `known`: an earlier process had this id, or a write was not confirmed.
     await state.update([this.#key], () => [sign], { known: [this.#sign] });
     this.#sign = sign;
     const entries = await state.list("members ");
@@ -85,7 +85,7 @@ export class Members {
     }
   }
 
-  /** Removes a sign, unless it has changed meanwhile: then its member lives. */
+  /** Removes a heartbeat, unless it has changed meanwhile: then its member lives. */
   async #remove(key: string, sign: string | undefined): Promise<void> {
     const next: Next = ([there]) => (there === sign ? [undefined] : undefined);
     await this.#parts.state.update([key], next, { known: [sign] });
@@ -93,10 +93,10 @@ export class Members {
 }
 
 /**
- * The name of a process among all that share the state. It is the same after a restart, and no other process has it.
- * @param options.data The folder of the gateway, where its part of the name is made once.
- * @param options.slot Which of the gateway's processes; 0 where there is one.
- * @throws When the folder cannot be written.
+ * The id of a process, which is unique among all that share the state, and the same after a restart.
+ * @param options.data The gateway's folder; the first call creates the file `_member` with the gateway's part of the id.
+ * @param options.slot The number of the process in the gateway; 0 for the only one.
+ * @throws When the folder cannot be written, or its file has no id in it.
  */
 export function memberId({ data, slot }: { data: string; slot: number }): string {
   const path = join(data, FILE);
@@ -104,7 +104,7 @@ export function memberId({ data, slot }: { data: string; slot: number }): string
   return `${id}-${slot}`;
 }
 
-/** Names of networks have no underscores, so no network is called so. */
+/** No network's folder has this name, since names of networks have no underscores. */
 const FILE = "_member";
 
 function readId(path: string): string | undefined {
@@ -116,7 +116,7 @@ function readId(path: string): string | undefined {
   }
 }
 
-/** When several processes do so at the same time, one wins and all have its id: a link is made whole or not at all. */
+/** Of several processes that make an id at the same time, one wins and all get its id: a link is atomic. */
 function makeId(data: string): string {
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const id = randomBytes(8).toString("hex");

@@ -58,11 +58,11 @@ const start = async (
   const all = options.map((each, at) =>
     startFakeProcess({ id: `m${at}`, settings, ...each }, { clock, state }),
   );
-  await clock.advance(1000); // all have seen each other
+  await clock.advance(1000); // all processes have seen each other
   return all;
 };
 
-/** Each process asks `calls[n]` times for `units` in each step of 10 ms. */
+/** In each step of 10 ms, process n asks `calls[n]` times for `units`. */
 const load = async (
   all: readonly FakeProcess[],
   { calls, units, seconds }: { calls: readonly number[]; units: number; seconds: number },
@@ -87,7 +87,7 @@ describe("a rate under full load", () => {
     state.latencyMs = 3;
     const all = await start(rate(200), options);
     const first = await load(all, { calls, units: 1, seconds: 3 });
-    expect(first).toBeLessThanOrEqual(200 * 4); // with the burst
+    expect(first).toBeLessThanOrEqual(200 * 4); // the burst included
     const taken = (await load(all, { calls, units: 1, seconds: 10 })) - first;
     expect(Math.abs(taken - 2000)).toBeLessThanOrEqual(20);
   });
@@ -155,7 +155,7 @@ describe("a quota", () => {
     const [next] = await start(day(10_000), [{ isAlone: true }]);
     const more = await load([next as FakeProcess], { calls: [200], units: 1, seconds: 2 });
     expect(1000 + more).toBeLessThanOrEqual(10_000);
-    expect(1000 + more).toBeGreaterThanOrEqual(10_000 - 500); // what it used in a second
+    expect(1000 + more).toBeGreaterThanOrEqual(10_000 - 500); // one second of its calls
   });
 });
 
@@ -201,7 +201,7 @@ describe("calls at the same time", () => {
     expect(one?.meter.begin()).toEqual(short);
     one?.meter.end();
     expect(one?.meter.begin()).toBeUndefined();
-    await all[1]?.meters.close(); // leaves, and its part is the other's
+    await all[1]?.meters.close(); // the process leaves, and the other one gets its part
     await clock.advance(1000);
     expect(one?.meter.begin()).toBeUndefined();
     expect(one?.meter.begin()).toEqual(short);
@@ -227,7 +227,7 @@ describe("while the state is away", () => {
     state.isAway = false;
     const taken = await load(all, { calls: [9, 9], units: 1, seconds: 10 });
     expect(taken).toBeGreaterThanOrEqual(950);
-    expect(taken).toBeLessThanOrEqual(1010); // what was not known yet of the other's
+    expect(taken).toBeLessThanOrEqual(1010); // plus the units of the other process that were not known yet
     expect(state.texts.get("limits demo 1970-01-01")).toMatch(new RegExp(`^${taken} `));
   });
 

@@ -1,4 +1,4 @@
-// What a call costs, and how much a key may still do: its rate, its day, its month, and its calls at the same time.
+// The price of calls, and the limits of each key: its rate, its day, its month, and its concurrent calls.
 
 import type { KeySettings } from "../../config/key-settings.ts";
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
@@ -19,9 +19,9 @@ export type LimitSettings = Pick<
   "rate" | "computeUnits" | "concurrentCalls" | "weight"
 >;
 
-/** Has only the limits that the key has. */
+/** The state of a key's limits; limits that the key does not have are left out. */
 type LimitsSnapshot = {
-  /** In compute units a second. */
+  /** In compute units per second. */
   readonly rate?: { readonly limit: number; readonly burst: number; readonly remaining: number };
   readonly day?: QuotaSnapshot;
   readonly month?: QuotaSnapshot;
@@ -43,7 +43,7 @@ export type MeterOptions = {
   readonly settings: LimitSettings;
 };
 
-/** For a key without a setting of its own, in each process: whole batches run in any of them. */
+/** Per process, for a key without this setting: any process may run whole batches. */
 const USUAL_CONCURRENT_CALLS = 2_000;
 
 export class Meter {
@@ -52,9 +52,9 @@ export class Meter {
   #rate: Allowance | undefined;
   #day: Allowance | undefined;
   #month: Allowance | undefined;
-  /** The limits that the key has, the longest period first: of several shortages that one is told. */
+  /** The limits that the key has. The longest period is first: of several shortages, the caller is told the first. */
   #all: readonly Allowance[] = [];
-  /** Counts what waits in memory for the key's calls. */
+  /** Counts the bytes that wait in memory for the key's calls. */
   readonly memory: MemoryHolder;
   readonly #options: MeterOptions;
   readonly #parts: ReservationParts;
@@ -67,7 +67,7 @@ export class Meter {
     this.configure(options.settings);
   }
 
-  /** Sets other limits. What was taken of a limit stays taken while the limit is configured. */
+  /** Sets other limits. Units that were taken of a limit stay taken while the limit is configured. */
   configure(settings: LimitSettings): void {
     const { rate, computeUnits } = settings;
     this.#settings = settings;
@@ -83,8 +83,8 @@ export class Meter {
 
   /**
    * Takes the compute units from all limits, or from none.
-   * @returns undefined when they were taken, else what a 429 tells. It is a promise only while a reservation is being
-   * made.
+   * @returns undefined when the units were taken, else the details for a 429; a promise only while a reservation is
+   * under way.
    */
   charge(units: number, nowMs: number): RateLimit | undefined | Promise<RateLimit | undefined> {
     for (const allowance of this.#all) {
@@ -96,7 +96,7 @@ export class Meter {
 
   /**
    * Begins a call, which counts until `end`.
-   * @returns What a 429 tells when too many calls run; then this one does not count.
+   * @returns The details for a 429 when too many calls run; then this call does not count.
    */
   begin(): RateLimit | undefined {
     if (this.#running >= this.#mostAtOnce) {
@@ -111,12 +111,12 @@ export class Meter {
     this.#running -= 1;
   }
 
-  /** How often the key's calls have their turn when calls of several keys wait. */
+  /** The share of turns that the key's calls get when calls of several keys wait. */
   get weight(): number {
     return this.#settings.weight ?? 1;
   }
 
-  /** What is left of each limit, as far as this process knows. */
+  /** The rest of each limit, as far as this process knows. */
   snapshot(): LimitsSnapshot {
     const { rate, concurrentCalls: limit } = this.#settings;
     return {
@@ -141,7 +141,7 @@ export class Meter {
     return outcome instanceof Promise ? this.#wait(units, outcome) : outcome;
   }
 
-  /** @returns A promise when a reservation that is being made may bring enough. */
+  /** @returns A promise when a reservation that is under way may bring enough; else as `charge`. */
   #tryToTake(units: number, nowMs: number): RateLimit | undefined | Promise<void> {
     let coming: Promise<void> | undefined;
     for (const allowance of this.#all) {
@@ -169,7 +169,7 @@ export class Meter {
     }
   }
 
-  /** One process must not give away what is meant for all of them. */
+  /** This process's part of the concurrent calls, which all processes together may run. */
   get #mostAtOnce(): number {
     const { concurrentCalls } = this.#settings;
     if (concurrentCalls === undefined) return USUAL_CONCURRENT_CALLS;
@@ -195,15 +195,15 @@ function snapshotOf({ state }: Allowance): QuotaSnapshot {
   return { limit, used: limit - remaining, remaining, endsAtMs };
 }
 
-/** Prices by name or pattern. */
+/** Prices in compute units, by method name or pattern. */
 type CostSettings = Readonly<Record<string, number>>;
 
 type Priced = { readonly name: string; readonly cost: number };
 
-/** What a call of an unknown method costs: asking is not free. */
+/** In compute units: a call of an unknown method is not free. */
 const UNKNOWN_METHOD_COST = 1;
 
-/** What a call costs in compute units: the configured price, else that of its declaration. */
+/** The prices of calls in compute units: the configured price, else the cost in the method's declaration. */
 export class Costs {
   /** undefined: no prices are configured. */
   #prices: BestMatch<number> | undefined;
@@ -216,20 +216,20 @@ export class Costs {
     this.#prices = Object.keys(settings).length > 0 ? new BestMatch(settings) : undefined;
   }
 
-  /** @param method undefined when the network has no such method. */
+  /** @param method undefined: the network has no such method. */
   of(method: Priced | undefined): number {
     return method ? (this.#prices?.of(method.name) ?? method.cost) : UNKNOWN_METHOD_COST;
   }
 }
 
-/** Configured prices that fit no method which is served: they are misspelt, or not needed. */
+/** The configured names that no served method has: they are misspelt, or not needed. Patterns are not checked. */
 export const unservedNames = (
   settings: CostSettings,
   isServed: (name: string) => boolean,
 ): string[] => Object.keys(settings).filter((name) => !name.includes("*") && !isServed(name));
 
 type MetersOptions = {
-  /** The name of this process among all that share the state, on this machine and others. */
+  /** The id of this process among all that share the state, on this machine and others; see `memberId`. */
   readonly memberId: string;
   /** No other process shares the limits, so rates need no state. */
   readonly isAlone: boolean;
@@ -243,7 +243,7 @@ export type MetersParts = {
 const TENDED_EVERY_MS = 1000;
 const SWEPT_EVERY_MS = 3_600_000;
 
-/** The meters of all keys by name, and the timer of their reservations. */
+/** The meters of all keys by name, and the timer that tends their limits. */
 export class Meters {
   readonly #meters = new Map<string, Meter>();
   readonly #members: Members | undefined;
@@ -260,7 +260,7 @@ export class Meters {
     this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => TENDED_EVERY_MS, round });
   }
 
-  /** The meter of the key with this name. It stays the same when its limits change: what was taken stays taken. */
+  /** The meter of the key with this name. Other limits do not replace it, so that taken units stay taken. */
   of(name: string, settings: LimitSettings): Meter {
     const known = this.#meters.get(name);
     known?.configure(settings);
@@ -272,13 +272,13 @@ export class Meters {
     return meter;
   }
 
-  /** Resolves when it is known how many members there are, or that nobody can tell. */
+  /** Starts the timer. Resolves when this process has counted the members, or could not reach the state. */
   async start(): Promise<void> {
     this.#rounds.begin();
     await this.#members?.beat();
   }
 
-  /** Gives back what this process holds. */
+  /** Gives back the units that this process holds. */
   async close(): Promise<void> {
     this.#rounds.stop();
     await Promise.all([...this.#meters.values()].map((meter) => meter.close()));
@@ -291,12 +291,12 @@ export class Meters {
     for (const meter of this.#meters.values()) meter.tend(nowMs);
     if (nowMs - this.#sweptAtMs < SWEPT_EVERY_MS) return true;
     this.#sweptAtMs = nowMs;
-    // Entries that could not be removed are found the next time.
+    // The next sweep finds entries that could not be removed.
     this.#sweep().catch(() => undefined);
     return true;
   }
 
-  /** Removes the counts of days and months that are long over. */
+  /** Removes the entries of days and months that are long over. */
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
     for (const { key, text } of await state.list("limits ")) {

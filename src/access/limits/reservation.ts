@@ -1,5 +1,5 @@
-// What one process holds of a limit that several share. It spends only what it holds, and asks for more before that is
-// spent. So a call seldom waits, and no call costs a round trip of its own.
+// The units that one process holds of a limit that several processes share. The process spends only units that it holds,
+// and asks the state for more before they are spent. So calls seldom wait, and many calls share one round trip.
 
 import type { Clock } from "../../lib/clock.ts";
 import { Outbox } from "../../lib/outbox.ts";
@@ -26,29 +26,29 @@ export type ReservationParts = {
   readonly members: () => number;
 };
 
-/** How often an empty limit is asked again, and whether the state is there again, in milliseconds. */
+/** In milliseconds: how often a process asks again for units of an empty limit, or tries the state after an outage. */
 const LOOK_AGAIN_MS = 1000;
-/** A grant whose answer was lost can be claimed for half of this time, in milliseconds. */
+/** In milliseconds: for half of this time a process can claim a grant whose answer was lost. */
 const KEPT_MS = 3_600_000;
-/** A call waits for a reservation no longer than this, in milliseconds; then the state counts as away. */
+/** In milliseconds: a call waits no longer for a reservation; then the state counts as unreachable. */
 export const RESERVATION_TIMEOUT_MS = 1000;
 
 export class Reservation {
   #held = 0;
   #usedAtMs = Number.NEGATIVE_INFINITY;
-  /** The limit was emptied: a request before this time would bring very little. */
+  /** The limit is nearly empty: a request before this time would bring very little. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
-  /** A bucket of this process alone, used while the state is away. */
+  /** A bucket of this process alone, used while the state cannot be reached. */
   #local: TokenBucket | undefined;
-  /** Units that were spent while the state was away, and are not booked there yet. */
+  /** Units that calls spent while the state could not be reached, and that are not booked in the state yet. */
   #unbooked = 0;
-  /** The state's last answer, and when it came by our clock. */
+  /** How much of the limit was taken, by the state's last answer; `#seenAtMs` is its time by our clock. */
   #taken = NOTHING_TAKEN;
   #seenAtMs = Number.NEGATIVE_INFINITY;
   #bounds: Bounds;
-  /** One request at a time: calls that come meanwhile wait for it. */
+  /** Whether a request is under way: there is one at a time, and calls that come meanwhile wait for it. */
   #isAsking = false;
-  /** When the last request began. */
+  /** The time when the last request began. */
   #triedAtMs = Number.NEGATIVE_INFINITY;
   #coming: Promise<void> = Promise.resolve();
   readonly #outbox: Outbox<TakeRequest, TakeResult>;
@@ -69,7 +69,7 @@ export class Reservation {
     this.#parts = parts;
   }
 
-  /** Resolves when the running request has ended, or took too long. */
+  /** Resolves when the running request has ended or timed out. */
   get coming(): Promise<void> {
     return this.#coming;
   }
@@ -78,7 +78,7 @@ export class Reservation {
     this.#bounds = bounds;
   }
 
-  /** What this process holds, or could have as far as it knows. */
+  /** The units that this process holds, and those that it could get as far as it knows. */
   left(nowMs: number): number {
     return this.#held + Math.max(0, this.#local?.left(nowMs) ?? this.#knownLeft(nowMs));
   }
@@ -112,7 +112,7 @@ export class Reservation {
     return "none";
   }
 
-  /** To be called once a second. @param idleMs What is held goes back after this time without use. */
+  /** To be called once a second. @param idleMs Held units go back after this time without use. */
   tend(nowMs: number, idleMs: number): void {
     if (this.#local) this.#tryAgain(nowMs);
     else if (this.#unbooked > 0) this.#ask();
@@ -155,7 +155,7 @@ export class Reservation {
       this.#lose();
       timeout.resolve();
     });
-    // One microtask later, so that the request is for all calls that wait by then.
+    // The request is made one microtask later, so that it covers all calls that wait by then.
     const ended = Promise.resolve()
       .then(() => this.#outbox.send(() => this.#requestOf(direction)))
       .catch(() => this.#lose())
@@ -185,21 +185,21 @@ export class Reservation {
     this.#taken = { units: this.#bounds.size - left, atMs: nowMs };
     this.#seenAtMs = nowMs;
     this.#unbooked -= owed;
-    // Granted before the state was away, and spent since.
+    // Unbooked units that the process spent while this grant was on its way are paid from the grant.
     const spent = Math.min(granted, this.#unbooked);
     this.#unbooked -= spent;
     this.#held += granted - spent;
     this.#local = undefined;
-    // A limit that gives as fast as it can has more to give at once a moment later.
+    // A rate that gave less than wanted has more to give a moment later.
     if (granted < wanted) this.#pausedUntilMs = nowMs + pauseMsOf(this.#bounds, left);
   }
 
-  /** To be called when the state is away: from now on this process has its part of what is known to be left. */
+  /** To be called when the state cannot be reached: from now on this process spends its part of the units left. */
   #lose(): void {
     const nowMs = this.#parts.clock.now();
     const known = this.#knownLeft(nowMs);
     const { unanswered } = this.#outbox;
-    // When the state is back it is told what may have been granted: nothing may be spent twice.
+    // The unanswered request will be repeated: its debt and its grant are set aside, so that no unit is spent twice.
     const unclear = unanswered ? unanswered.owed + grantOf(known, unanswered) : 0;
     const options = { bounds: this.#bounds, left: known - unclear, members: this.#parts.members() };
     this.#local ??= localShare(options, nowMs);
@@ -207,8 +207,8 @@ export class Reservation {
 }
 
 /**
- * This process's part of a limit while the state is away.
- * @param options.left What is known to be left for all members together.
+ * This process's part of a limit while the state cannot be reached.
+ * @param options.left The units that were left for all members together, as far as is known.
  */
 function localShare(
   { bounds, left, members }: { bounds: Bounds; left: number; members: number },
@@ -218,23 +218,21 @@ function localShare(
   return new TokenBucket(share, nowMs, Math.max(0, left) / members);
 }
 
-/** A limit that gives as fast as it can is asked at most this often, in milliseconds. */
+/** In milliseconds: the bounds of the pause before an emptied rate is asked again. */
 const SHORTEST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 50;
 
-/** What the limit gives in the long run: a rate gives its rate, a quota all that it has. */
+/** The units per second that a limit can give in the long run; a quota may give all its units at once. */
 const mostOf = ({ perSecond }: Bounds): number => perSecond || Number.POSITIVE_INFINITY;
 
-/**
- * The share of what is left that one process may take, so that nobody holds much of a quota when it comes to its end.
- */
+/** The share of the units left that one process may take, so that no process holds much of a quota near its end. */
 function shareOf({ perSecond }: Bounds, members: number): number {
   if (members <= 1) return 1;
   // A process that takes only this share of a rate must come again before the burst is full.
   return perSecond > 0 ? Math.max(1 / 4, 1 / members) : 1 / (2 * members);
 }
 
-/** How long a rate that was emptied is not asked; 0 when it is worth asking at once. */
+/** How long an emptied rate is not asked, in milliseconds; 0 when a request is worth it at once. */
 function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
   if (perSecond === 0) return 0;
   const eighthMs = ((size / perSecond) * 1000) / 8;
@@ -242,20 +240,20 @@ function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
   return left < (perSecond * pauseMs) / 1000 ? pauseMs : 0;
 }
 
-/** How long a reservation should last. The next one is asked for when half of it is spent. */
+/** How long the units of a reservation should last. The process asks for more when half of them are spent. */
 const RESERVATION_MS = 200;
 
-/** How much a process needs of one limit, so that it reserves enough for the next moments and no more. */
+/** Measures how much a process needs of one limit, so that it reserves enough for the next 200 ms and no more. */
 class Demand {
   #askedUnits = 0;
   #calls = 0;
-  /** A look lasts at least as long as a reservation: in a shorter one a batch looks like a steady stream. */
+  /** The start of the measurement, which lasts RESERVATION_MS at least: a batch must not look like a steady stream. */
   #sinceMs: number;
-  /** Units per millisecond in the look before. */
+  /** Units per millisecond in the measurement before. */
   #before = 0;
   #waitingUnits = 0;
   #leastWaiting = Number.POSITIVE_INFINITY;
-  /** What a reservation should hold. It at most doubles from one reservation to the next. */
+  /** The units that a reservation should hold. The target at most doubles from one reservation to the next. */
   #target = 0;
   /** A process that holds less than this asks for more. */
   lowWater = 0;
@@ -264,7 +262,7 @@ class Demand {
     this.#sinceMs = nowMs;
   }
 
-  /** To be called when a call took this much, or was refused it. */
+  /** To be called when a call took these units, or was refused them. */
   add(units: number): void {
     this.#calls += 1;
     this.#askedUnits += units;
@@ -280,7 +278,7 @@ class Demand {
     return this.#waitingUnits;
   }
 
-  /** What to ask for while holding `held`, of a limit that gives `most` in the long run. */
+  /** The units to ask for, by a process that holds `held`, of a limit that gives at most `most` a second. */
   wanted(held: number, nowMs: number, most: number): { least: number; wanted: number } {
     const waiting = this.#waitingUnits;
     const lookMs = nowMs - this.#sinceMs;
@@ -296,7 +294,7 @@ class Demand {
   ended(nowMs: number, most: number): void {
     const { wanted } = this.wanted(0, nowMs, most);
     this.#target = wanted;
-    // For a call now and then nothing is reserved ahead: it would only go back unused.
+    // For an occasional call no units are reserved ahead: they would only go back unused.
     this.lowWater = this.#calls > 1 ? wanted / 2 : 0;
     this.#waitingUnits = 0;
     this.#leastWaiting = Number.POSITIVE_INFINITY;

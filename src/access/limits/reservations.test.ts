@@ -7,7 +7,7 @@ import type { LimitSettings } from "./meter.ts";
 
 const PERIOD_MS = 10;
 
-/** A stretch of time in which everything stays as it is. */
+/** A time in which load, latency and trouble stay the same. */
 type Stretch = {
   readonly periods: number;
   /** Calls of each process in each period. */
@@ -15,7 +15,7 @@ type Stretch = {
   readonly units: number;
   readonly latencyMs: number;
   readonly trouble: "none" | "away" | "no answers";
-  /** The process that dies at its beginning, giving nothing back, and is started again. */
+  /** The process that dies at the beginning without giving units back, and is started again. */
   readonly dies: number | undefined;
 };
 
@@ -36,9 +36,9 @@ class World {
   readonly clock = new FakeClock();
   readonly state = new MemoryState({ clock: this.clock });
   readonly processes: FakeProcess[] = [];
-  /** What was taken by processes that died. */
+  /** The units that dead processes had taken. */
   #takenByDead = 0;
-  /** What was taken in each period. */
+  /** The units taken in each period. */
   readonly taken: number[] = [];
   readonly #settings: LimitSettings;
 
@@ -70,7 +70,7 @@ class World {
     }
   }
 
-  /** The most that was taken in any window, beyond what the rate gives in it. */
+  /** The most units taken in any window beyond those that the rate gives in it. */
   mostBeyond(perSecond: number): number {
     let most = 0;
     let beyond = 0;
@@ -81,7 +81,7 @@ class World {
     return most;
   }
 
-  /** Everything is well again, and one process has much to do. */
+  /** Ends all trouble for 4 s, and then gives one process much load. */
   async recover(periods: number): Promise<void> {
     await this.run({ ...CALM, periods: 400, calls: [] });
     await this.run({ ...CALM, periods, calls: [20] });
@@ -121,7 +121,7 @@ describe("reservations of a rate", () => {
             const world = new World(rate, processes);
             for (const each of stretches) await world.run(each);
             expect(world.total).toBeLessThanOrEqual(BURST + RATE * world.seconds + 1e-6);
-            // What a process holds when the window begins was given before.
+            // A process may hold units that it got before the window begins.
             expect(world.mostBeyond(RATE)).toBeLessThanOrEqual(2 * BURST + 1e-6);
             const before = world.total;
             await world.recover(500);
@@ -144,7 +144,7 @@ describe("reservations of a rate", () => {
             const world = new World(rate, processes);
             for (const each of stretches) await world.run(each);
             const outages = stretches.filter(({ trouble }) => trouble !== "none").length;
-            // Those who never saw each other take themselves for alone.
+            // Processes that never saw each other each count themselves as the only one.
             const rates = Math.max(1 + outages, processes);
             const most = (1 + outages + processes) * BURST + RATE * world.seconds * rates;
             expect(world.total).toBeLessThanOrEqual(most);
@@ -199,12 +199,12 @@ describe("reservations of a day", () => {
           async (processes, stretches) => {
             const world = new World(day, processes);
             for (const each of stretches) await world.run({ ...each, dies: undefined });
-            // Those who never saw each other take themselves for alone, and each keeps to the limit.
+            // Processes that never saw each other each count themselves as the only one, and keep to the limit.
             expect(world.total).toBeLessThanOrEqual(LIMIT * processes);
             await world.recover(1000);
             const isUnsure = stretches.some(({ trouble }) => trouble === "no answers");
             if (!isUnsure) expect(world.total).toBeGreaterThanOrEqual(LIMIT * 0.95);
-            await world.run({ ...CALM, periods: 800, calls: [] }); // what nobody uses goes back
+            await world.run({ ...CALM, periods: 800, calls: [] }); // unused units go back
             const booked = Number.parseFloat(
               world.state.texts.get("limits demo 1970-01-01") ?? "0",
             );

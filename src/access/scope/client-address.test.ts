@@ -117,7 +117,7 @@ describe("a list of addresses", () => {
   it("agrees with arithmetic, in both families", () => {
     const family = fc.constantFrom(
       { width: 32, text: dotted, least: 0n },
-      // Above the addresses that are mapped from the other family.
+      // Above the IPv4-mapped addresses.
       { width: 128, text: colons, least: 2n ** 120n },
     );
     const asked = family.chain(({ width, text, least }) =>
@@ -126,7 +126,7 @@ describe("a list of addresses", () => {
         text: fc.constant(text),
         base: fc.bigInt({ min: least, max: 2n ** BigInt(width) - 1n }),
         bits: fc.integer({ min: 0, max: width }),
-        // A difference in one bit, so that addresses at the edge of the range are common.
+        // One flipped bit makes addresses at the edge of the range common.
         flip: fc.integer({ min: 0, max: width - 1 }),
       }),
     );

@@ -1,10 +1,10 @@
-// The address of a caller: the socket's, or what trusted proxies say. And addresses as text, and lists of them.
+// The address of a caller: of its socket, or as trusted proxies report it. Also addresses as text, and lists of ranges.
 
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import type { Config } from "../../config/schema.ts";
 
-/** The header in which trusted proxies tell who called them. Callers can send the other header themselves. */
+/** The header in which trusted proxies report their callers' addresses. The other header may be a caller's own. */
 export type ForwardedHeader = "x-forwarded-for" | "forwarded";
 
 export type ProxySettings = Pick<Config["listen"], "trustedProxies" | "forwardedHeader">;
@@ -16,8 +16,8 @@ export type RequestSource = {
 
 /**
  * Each proxy appends the address that it saw. So the header is read from its end: the first address that is not a
- * trusted proxy's is the caller's. The caller could have invented what is before it.
- * @returns The plain address of a request's caller; undefined when its socket is gone.
+ * trusted proxy's is the caller's. The caller could have invented all entries before that address.
+ * @returns A function for the plain address of a request's caller; undefined when the request's socket is gone.
  */
 export function clientAddress({
   trustedProxies,
@@ -30,7 +30,7 @@ export function clientAddress({
     if (trustedProxies.length === 0 || address === undefined || !isTrusted(address)) return address;
     for (const entry of fromTheEnd(String(headers[forwardedHeader] ?? ""))) {
       const named = readEntry(entry);
-      // The entry is unreadable, or hides the address: only the proxy that wrote it is known.
+      // The entry is unreadable, or hides the address: only the address of the proxy that wrote the entry is known.
       if (named === undefined) return address;
       address = named;
       if (!isTrusted(address)) return address;
@@ -39,11 +39,11 @@ export function clientAddress({
   };
 }
 
-/** The parts between commas, last one first. Commas in quotes do not separate. */
+/** The parts between commas, the last part first. Commas in quotes do not separate. */
 function* fromTheEnd(header: string): Generator<string> {
   let end = header.length;
   let isQuoted = false;
-  // From the end, so that a quote which the caller opened does not swallow what a proxy appended.
+  // Read from the end, so that a quote which the caller opened does not swallow the entries that proxies appended.
   for (let at = end - 1; at >= 0; at -= 1) {
     if (header[at] === '"') isQuoted = !isQuoted;
     if (header[at] !== "," || isQuoted) continue;
@@ -62,7 +62,7 @@ function withPort(entry: string): string | undefined {
   return plainAddress(inBrackets ?? bare ?? text);
 }
 
-/** The node of an element's `for` (RFC 7239): an address; not `unknown`, not an invented name. */
+/** The address in an element's `for` (RFC 7239); undefined for `unknown` and for obfuscated names. */
 function forElement(element: string): string | undefined {
   const nodes = element
     .split(";")
@@ -73,8 +73,8 @@ function forElement(element: string): string | undefined {
 }
 
 /**
- * One text for one address, however it was written: without brackets and zone, and an IPv4 address that is mapped into
- * IPv6 as IPv4. Undefined for what is no address.
+ * The same text for all spellings of an address: without brackets and zone, and an IPv4-mapped IPv6 address as IPv4.
+ * Undefined for a text that is no address.
  */
 export function plainAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
@@ -86,11 +86,11 @@ export function plainAddress(text: string): string | undefined {
   return isMapped(groups) ? dotted(groups) : groups.map((group) => group.toString(16)).join(":");
 }
 
-/** What one subscriber has: an IPv4 address, or the /64 around an IPv6 address. It takes a plain address. */
+/** The addresses of one subscriber: a plain IPv4 address itself, or the /64 around a plain IPv6 address. */
 export const subscriberOf = (address: string): string =>
   address.includes(":") ? `${address.split(":", 4).join(":")}::/64` : address;
 
-/** The beginning that Node writes before IPv4 addresses on an IPv6 socket. */
+/** The prefix that Node writes before IPv4 addresses on an IPv6 socket. */
 const MAPPED = "::ffff:";
 
 /** The eight groups of an IPv6 address without a zone. */
@@ -121,16 +121,16 @@ const isMapped = (groups: readonly number[]): boolean =>
 const dotted = ([, , , , , , high = 0, low = 0]: readonly number[]): string =>
   [high >> 8, high & 255, low >> 8, low & 255].join(".");
 
-/** The bits before an IPv4 address that is mapped into IPv6. */
+/** The bits before the IPv4 address in an IPv4-mapped IPv6 address. */
 const MAPPED_BITS = 96;
 
 /**
  * Whether an address is in one of `ranges` (`10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`). Families do not mix: `::/0` is
- * all of IPv6. IPv4 addresses that are mapped into IPv6 count as IPv4, also in ranges.
+ * all of IPv6 alone. IPv4-mapped IPv6 addresses count as IPv4, also in ranges.
  * @returns A test for plain addresses (`plainAddress`).
  */
 export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
-  // One list for each family: a single list of Node would compare IPv4 with mapped IPv6, and `::/0` with both.
+  // One list for each family: a single BlockList would match IPv4 with IPv4-mapped IPv6, and `::/0` with both.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of ranges) {
     const { family, address, bits } = readRange(range);
@@ -144,7 +144,7 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
 
 type Range = { readonly family: "ipv4" | "ipv6"; readonly address: string; readonly bits: number };
 
-/** The range is well-formed: the configuration and the key book refuse others. */
+/** Reads a well-formed range: the configuration and the key book refuse others. */
 function readRange(range: string): Range {
   const [written = "", length] = range.split("/");
   const address = plainAddress(written);
@@ -152,7 +152,7 @@ function readRange(range: string): Range {
   if (address.includes(":")) return { family: "ipv6", address, bits: Number(length ?? 128) };
   if (!written.includes(":")) return { family: "ipv4", address, bits: Number(length ?? 32) };
   const bits = Number(length ?? 128);
-  // It is wider than all mapped addresses, so it is a range of IPv6, where no caller is after `plainAddress`.
+  // A range that is wider than ::ffff:0:0/96 counts as IPv6. No IPv4 caller is in it: `plainAddress` unmaps addresses.
   return bits < MAPPED_BITS
     ? { family: "ipv6", address: written, bits }
     : { family: "ipv4", address, bits: bits - MAPPED_BITS };

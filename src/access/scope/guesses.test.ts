@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GUESS_LIMITS, Guesses } from "./guesses.ts";
 
-/** How long each of so many refusals is held, asked for at the same moment. */
+/** The delays in milliseconds of `count` refusals that are asked for at the same moment. */
 const delays = (guesses: Guesses, count: number, nowMs = 0, address = "192.0.2.1"): number[] =>
   Array.from({ length: count }, () => {
     const verdict = guesses.judge(address, nowMs);

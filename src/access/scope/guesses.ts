@@ -1,16 +1,16 @@
-// Slows down whoever guesses keys, by address: a caller that sends many unknown keys waits longer and longer for the
-// refusal. Known keys are never slowed down.
+// Slows down callers that guess keys, by address: a caller that sends many unknown keys waits longer and longer for each
+// refusal. Calls with known keys are never slowed down.
 import { keepNewest } from "../../lib/keep-newest.ts";
 import { subscriberOf } from "./client-address.ts";
 
 export type GuessLimits = {
-  /** How many unknown keys are refused at once. */
+  /** How many unknown keys are refused without a delay. */
   readonly free: number;
-  /** After this time one guess is forgiven. */
+  /** Once in this time, one guess is forgiven. */
   readonly forgivenAfterMs: number;
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
-  /** How many refusals may wait at the same time. */
+  /** How many refusals may be delayed at the same time, over all addresses. */
   readonly held: number;
   readonly addresses: number;
 };
@@ -24,22 +24,22 @@ export const GUESS_LIMITS: GuessLimits = {
   addresses: 10_000,
 };
 
-/** What to do about an unknown key. */
+/** The treatment of an unknown key. */
 export type GuessVerdict =
   | { readonly kind: "at once" }
-  /** Call `done` after the wait, however it ended. */
+  /** The caller of `judge` calls `done` after the delay, even if the wait was cut short. */
   | { readonly kind: "after"; readonly delayMs: number; readonly done: () => void }
-  /** Too many refusals wait already. */
+  /** Too many refusals are delayed already. */
   | { readonly kind: "turned away"; readonly limit: number; readonly retryAfterMs: number };
 
 type Past = {
-  /** The guesses that were not forgiven yet, as of `atMs`. */
+  /** The guesses that are not forgiven yet at `atMs`; may be a fraction. */
   readonly guesses: number;
   readonly atMs: number;
 };
 
 export class Guesses {
-  /** By subscriber, in the order of their last guess. The first one is forgotten first. */
+  /** By subscriber, in the order of their last guesses; the oldest entry is forgotten first. */
   readonly #records = new Map<string, Past>();
   #held = 0;
   readonly #limits: GuessLimits;
@@ -48,7 +48,7 @@ export class Guesses {
     this.#limits = limits;
   }
 
-  /** To be called when an unknown key came from a plain address (`plainAddress`). */
+  /** To be called for each unknown key. @param address The caller's, as `plainAddress` writes it. */
   judge(address: string, nowMs: number): GuessVerdict {
     const over = Math.ceil(this.#count(subscriberOf(address), nowMs) - this.#limits.free);
     if (over <= 0) return { kind: "at once" };
@@ -62,10 +62,7 @@ export class Guesses {
     return { kind: "after", delayMs, done };
   }
 
-  /**
-   * The number of guesses with this one. Guesses beyond the longest delay are not counted: they would be forgiven too
-   * late.
-   */
+  /** Counts this guess, and returns the sum. The sum is capped at the longest delay, so that it is forgiven in time. */
   #count(subscriber: string, nowMs: number): number {
     const { forgivenAfterMs, addresses } = this.#limits;
     const known = this.#records.get(subscriber);

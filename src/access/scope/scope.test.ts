@@ -24,7 +24,7 @@ const call = (method: string, params: readonly unknown[] = [], declared: object 
 
 const LISTED = `0x${"aB".repeat(20)}`;
 const OTHER = `0x${"cd".repeat(20)}`;
-/** The same contract as nodes write it, shorter, and shouted (CIP-37). */
+/** One contract in the verbose form, as nodes write it, and in the short form (CIP-37). */
 const VERBOSE = "CFX:TYPE.CONTRACT:ACC7UAWF5UBTNMEZVHU9DHC6SGHEA0403Y2DGPYFJP";
 const SHORT = "cfx:acc7uawf5ubtnmezvhu9dhc6sghea0403y2dgpyfjp";
 const readsFirst = { contractsOf: (params: readonly unknown[]) => params };
@@ -129,7 +129,7 @@ describe("a pattern of methods", () => {
   });
 });
 
-/** Another one that may be inside, or only looks so. */
+/** A domain, and another name that is inside that domain, or only looks so. */
 const domainAndOther = fc.domain().chain((domain) =>
   fc.tuple(
     fc.constant(domain),

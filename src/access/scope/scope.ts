@@ -1,4 +1,5 @@
-// What a key may be used for, and from where. It is prepared once and asked on every call.
+// The rules of a key: the networks, methods and contracts it may be used for, and the places it may be used from. A scope
+// is prepared once and asked on every call.
 
 import type { KeySettings } from "../../config/key-settings.ts";
 import { readAddress } from "../../conflux/address.ts";
@@ -18,7 +19,7 @@ export type RequestContext = {
   readonly address: () => string | undefined;
 };
 
-/** What a method's declaration tells the scope. */
+/** The parts of a method's declaration that the scope needs. */
 export type GuardedMethod = {
   readonly name: string;
   readonly kind: MethodKind;
@@ -29,24 +30,24 @@ export type GuardedMethod = {
 
 export type GuardedCall = {
   readonly message: { readonly method: string; readonly params: readonly unknown[] };
-  /** undefined: the network does not serve it. */
+  /** undefined: the network does not serve the method. */
   readonly method: GuardedMethod | undefined;
 };
 
 export type RequestRule = "networks" | "origins" | "addresses";
 export type CallRule = "methods" | "readOnly" | "contracts";
 
-/** A rule that the key does not have is undefined, and costs nothing. */
+/** The rules of one key. A rule that the key does not have is undefined. */
 export class Scope {
   readonly largestBatch: number | undefined;
-  /** The most bytes of the answers to one batch. */
+  /** The most bytes of the response to one batch. */
   readonly batchResponseBytes: number | undefined;
   readonly logBlocks: number | undefined;
   readonly upstreamCalls: number | undefined;
-  /** Whether callers may ask how an answer came about. */
+  /** Whether callers may ask for the story of a call. */
   readonly mayExplain: boolean;
   readonly #networks: ReadonlySet<string> | undefined;
-  /** Whether the key opens a method, by its full name or by a pattern. */
+  /** Tests whether the key names a method in full, or has a pattern that fits its name. */
   readonly #isMethod: Record<"named" | "fitting", (method: string) => boolean> | undefined;
   readonly #isOrigin: ((origin: string | undefined) => boolean) | undefined;
   readonly #isAddress: ((address: string) => boolean) | undefined;
@@ -73,12 +74,12 @@ export class Scope {
     this.#isReadOnly = readOnly === true;
   }
 
-  /** The same scope, whose callers may ask how an answer came about. */
+  /** This scope with `mayExplain`. */
   explaining(): Scope {
     return this.mayExplain ? this : new Scope({ ...this.#settings, explain: true });
   }
 
-  /** The rule that forbids any request with this key from there; undefined when none does. */
+  /** The rule that forbids every request to this network from this origin and address; undefined when none does. */
   forbidsRequest({ network, origin, address }: RequestContext): RequestRule | undefined {
     if (this.#networks && !this.#networks.has(network)) return "networks";
     if (this.#isOrigin && !this.#isOrigin(origin)) return "origins";
@@ -86,24 +87,25 @@ export class Scope {
   }
 
   /**
-   * The rule that forbids the call. A method that no network has is not forbidden: the answer says that there is none.
+   * The rule that forbids the call. A method that the network does not serve is forbidden only by `methods`: otherwise
+   * the caller is told that there is no such method.
    */
   forbidsCall({ message, method }: GuardedCall): CallRule | undefined {
     if (!this.#isOpen(message.method, method?.kind)) return "methods";
     if (!method) return undefined;
     if (this.#isReadOnly && method.kind !== "read") return "readOnly";
     if (!this.#isContract || !method.contractsOf) return undefined;
-    // The declaration cannot tell which contracts the call reads: it may read any.
+    // undefined: the declaration cannot tell which contracts the call reads, so it may read any contract.
     const contracts = method.contractsOf(message.params);
     return contracts?.every(this.#isContract) ? undefined : "contracts";
   }
 
-  /** Whether calls of the method can be allowed; for the description of what the key may call. */
+  /** Whether some call of the method may be allowed; for the list of methods that the key may call. */
   offers(method: Pick<GuardedMethod, "name" | "kind">): boolean {
     return this.withholds(method) === undefined;
   }
 
-  /** The rule that forbids every call of the method, whatever its parameters. */
+  /** The rule that forbids every call of the method, with any parameters. */
   withholds({ name, kind }: Pick<GuardedMethod, "name" | "kind">): CallRule | undefined {
     return this.forbidsCall({
       message: { method: name, params: [] },
@@ -117,9 +119,7 @@ export class Scope {
     return this.#isOrigin(origin) ? origin : undefined;
   }
 
-  /**
-   * @param kind undefined when the network does not serve the method: the answer says so, whatever the pattern opens.
-   */
+  /** @param kind undefined: the network does not serve the method, so that a pattern opens a name of any kind. */
   #isOpen(method: string, kind: MethodKind | undefined): boolean {
     if (!this.#isMethod || this.#isMethod.named(method)) return true;
     return (kind === undefined || opensByPattern(kind)) && this.#isMethod.fitting(method);
@@ -131,10 +131,10 @@ export class Scope {
 }
 
 /**
- * Which web origins a key may be used from.
+ * A test for the web origins that a key may be used from.
  *
  * `https://app.example.com` is one origin; `app.example.com` is that host with any scheme and on any port,
- * `app.example.com:8080` on that port. `*.example.com` covers the subdomains, not itself; `*` all origins.
+ * `app.example.com:8080` on that port. `*.example.com` covers the subdomains, not `example.com`; `*` all origins.
  */
 export function originMatcher(
   patterns: readonly string[],
@@ -147,7 +147,7 @@ export function originMatcher(
   };
 }
 
-/** The Origin header of a browser in parts; undefined for `null` and for anything that is no origin with a host. */
+/** The parts of a browser's Origin header; undefined for `null` and for any other text without a scheme and a host. */
 type Origin = { scheme: string; host: string; port: string | undefined } | undefined;
 
 const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/;
@@ -159,7 +159,7 @@ function partsOf(text: string): Origin {
     : undefined;
 }
 
-/** Browsers leave these out. */
+/** The ports that browsers leave out of an origin. */
 const DEFAULT_PORTS = new Map([
   ["http", "80"],
   ["https", "443"],
@@ -186,8 +186,8 @@ function hostTest(pattern: string): (host: string) => boolean {
 }
 
 /**
- * A test for the contracts that a key may read, as callers write their addresses: hex of block networks, BASE32 of epoch
- * networks. Anything that is no address is in no list.
+ * A test for the contracts that a key may read, by address: hex on block networks, BASE32 on epoch networks. A value that
+ * is no address is in no list.
  */
 function contractMatcher(contracts: readonly string[]): (address: unknown) => boolean {
   const known = new Set(contracts.flatMap(spellings));
@@ -195,9 +195,7 @@ function contractMatcher(contracts: readonly string[]): (address: unknown) => bo
     typeof address === "string" && (known.has(address) || known.has(usual(address)));
 }
 
-/**
- * Addresses as most callers and nodes write them: to decode BASE32 on each call costs more than the rest of the check.
- */
+/** The usual spellings of an address: decoding BASE32 on each call would cost more than the rest of the check. */
 const spellings = (contract: string): readonly string[] => {
   const address = read(contract);
   if (!address) return HEX.test(contract) ? [contract.toLowerCase()] : [];
@@ -207,11 +205,11 @@ const spellings = (contract: string): readonly string[] => {
 
 const HEX = /^0x[0-9a-fA-F]{40}$/;
 
-/** One text for one address. What is no address stays as it is, and is in no list. */
+/** The same text for all spellings of an address. A text that is no address stays as it is, and is in no list. */
 const usual = (address: string): string =>
   HEX.test(address) ? address.toLowerCase() : (read(address)?.short ?? address);
 
-/** Whether the address is of the called network is checked with the other parameters. */
+/** Reads a BASE32 address of any network: the check of the parameters refuses those of other networks. */
 function read(address: string): { short: string; verbose: string } | undefined {
   const reading = readAddress(address);
   return reading.kind === "address" ? reading.address : undefined;

@@ -1,4 +1,4 @@
-// What was done with one key: each call is counted here, and the key's holder can read it.
+// The usage of one key: each call is counted here, and the key's holder can read the counts.
 
 import {
   type DayRange,
@@ -11,7 +11,7 @@ import {
 import type { Clock } from "../../lib/clock.ts";
 import type { Addition, CounterTree } from "../../state/state.ts";
 
-/** What was done with a key on a day, by network and method. */
+/** The usage of a key on one day, on one network, with one method. */
 export type UsageRow = Readonly<Counts> & {
   readonly day: string;
   readonly key: string;
@@ -21,23 +21,23 @@ export type UsageRow = Readonly<Counts> & {
 
 export type CountedCall = {
   readonly network: string;
-  /** From a bounded set: callers may invent names. */
+  /** A name from a bounded set, since callers may invent names of methods. */
   readonly method: string;
   /** The compute units that were charged. */
   readonly computeUnits: number;
-  /** The size of the answer before compression. */
+  /** The size of the response before compression. */
   readonly bytes: number;
   readonly requestBytes: number;
-  /** `refused`: by the key's scope or limits. */
+  /** `refused`: the key's scope or limits refused the call. */
   readonly outcome: "ok" | "error" | "refused";
   /** The key's setting that refused the call. */
   readonly refusedBy?: string | undefined;
   readonly saved: Saving | undefined;
-  /** How many calls to nodes it took. */
+  /** How many calls to upstreams this call took. */
   readonly upstreamCalls: number;
 };
 
-/** Why no node was asked for a call: stored, shared with an equal call in flight, or computed here. */
+/** The reason why no upstream was asked: the result is stored, shared with an equal call in flight, or computed here. */
 export type Saving = "store" | "merging" | "here";
 
 const COUNTED_AS = {
@@ -63,10 +63,10 @@ const REFUSED_AS: Readonly<Record<string, keyof Counts>> = {
   refusals: "refusedAgain",
 };
 
-/** The name for what is charged beside calls; unknown methods have it too. */
+/** Stands in the place of a method for charges and refusals without a call; unknown methods have the same name. */
 const BESIDE_CALLS = "other";
 
-/** How many days one question of a key's holder may cover. */
+/** How many days one report for a key's holder may cover. */
 const MOST_DAYS = 92;
 
 export class KeyUsage {
@@ -100,19 +100,19 @@ export class KeyUsage {
 
   /**
    * To be called when a request was refused before a call in it was read.
-   * @param rule Only rules of the key and its callers are counted.
+   * @param rule The rule that refused it; other reasons than those in `REFUSED_AS` are not counted.
    */
   recordRefusal(network: string, rule: string | undefined): void {
     if (rule === undefined || !(rule in REFUSED_AS)) return;
     countRefusal(this.#dayNow().countsOf(network, BESIDE_CALLS), rule);
   }
 
-  /** Counts compute units beside calls: for the bytes of large requests. */
+  /** Counts compute units that belong to no call: those for the bytes of large requests. */
   recordUnits(network: string, computeUnits: number): void {
     this.#dayNow().countsOf(network, BESIDE_CALLS).computeUnits += computeUnits;
   }
 
-  /** The days of a question; the current month where it names none. */
+  /** Reads a range of days; the default is the current month until today. */
   range(wanted: {
     readonly from?: string | undefined;
     readonly to?: string | undefined;
@@ -121,7 +121,7 @@ export class KeyUsage {
     return readRange(wanted, { wallTimeMs, mostDays: MOST_DAYS });
   }
 
-  /** The usage of this key alone, until now. @throws stateUnavailable. */
+  /** The usage of this key until now. @throws stateUnavailable */
   read(range: DayRange): Promise<readonly UsageRow[]> {
     return this.#parts.read(this.#name, range);
   }
@@ -144,8 +144,8 @@ export type KeyUsageParts = {
 };
 
 /**
- * The numbers that are counted, each with what the document of the admin API says of it. Their order is that of the text in
- * the state: new ones are appended, and missing ones are 0.
+ * The counted numbers, each with its description in the document of the admin API. The texts in the state have them in
+ * this order: new numbers are appended, and missing numbers are 0.
  */
 export const COUNTS = {
   calls: "Answered with a result or an error, and charged.",
@@ -184,13 +184,13 @@ function countRefusal(counts: Counts, rule: string | undefined): void {
   if (field) counts[field] += 1;
 }
 
-/** By network, then by method. */
+/** Counts by network, then by method. */
 export type Totals = Map<string, Map<string, Counts>>;
 
 export const noCounts = (): Counts =>
   Object.fromEntries(FIELDS.map((field) => [field, 0])) as Counts;
 
-/** The counts of one network and method, made with the first call. */
+/** The counts of one network and method, which the first access creates. */
 function countsIn(totals: Totals, network: string, method: string): Counts {
   return totals.get(network)?.get(method) ?? begin(totals, network, method);
 }
@@ -212,7 +212,7 @@ export function addCounts(counts: Counts, other: Counts): void {
   for (const field of FIELDS) counts[field] += other[field];
 }
 
-/** `{"<network>":{"<method>":[…]}}`, the form in which the state adds counters up. */
+/** The counts as `{"<network>":{"<method>":[…]}}`, the form in which the state adds counters up. */
 const treeOf = (totals: Totals): CounterTree =>
   Object.fromEntries(
     [...totals].map(([network, methods]) => [
@@ -235,33 +235,33 @@ export function totalsOfText(text: string): Totals {
   return totals;
 }
 
-/** Day, key and member of an entry. Each member has entries of its own, so each entry has one writer. */
+/** The day, key and member of an entry. Each member has its own entries, so each entry has one writer. */
 export type UsageOf = { readonly day: string; readonly key: string; readonly member: string };
 
-/** The key in the state of the counters by network and method. */
+/** The state's key for the counters by network and method. */
 export const usageEntryKey = ({ day, key, member }: UsageOf): string =>
   `usage ${day} ${key} ${member}`;
 
-/** The beginning of the entries of a key's counters by hour; a member's name follows. */
+/** The prefix of the state's keys for the counters by hour; a member's id follows. */
 export const hoursPrefix = ({ day, key }: Omit<UsageOf, "member">): string =>
   `usage hours ${day} ${key} `;
 
-/** Stands in the place of a network in the counters by hour, which have hours in the place of methods. */
+/** Stands in the place of the network in the counters by hour, where hours stand in the place of methods. */
 export const ALL_NETWORKS = "all";
 
-/** One key's counts of one day that were not sent to the state yet. */
+/** The counts of one key on one day that were not sent to the state yet. */
 export class DayUsage {
   readonly #of: UsageOf;
   /** The counts of the running hour. */
   #counted: Totals = new Map();
-  /** Which of them were raised last. */
+  /** The counts that `countsOf` returned last: the next call often has the same network and method. */
   #last: { readonly network: string; readonly method: string; readonly counts: Counts } | undefined;
   #hour = "";
-  /** The counts that were not sent yet, by network and method, and by hour. */
+  /** The counts of ended hours that were not sent yet: here by network and method, in `#hours` by hour. */
   #unsent: Totals = new Map();
   #hours: Totals = new Map();
   #hoursSentAtMs = Number.NEGATIVE_INFINITY;
-  /** false when it was sent and closed: calls that still come are counted in another one. */
+  /** false once the usage book has dropped this object: later calls are counted in a new one. */
   isOpen = true;
 
   constructor(of: UsageOf) {
@@ -276,20 +276,20 @@ export class DayUsage {
     return this.#counted.size === 0 && this.#unsent.size === 0 && this.#hours.size === 0;
   }
 
-  /** To be called when an hour begins: what follows is counted for it. */
+  /** To be called when an hour begins: later calls are counted for that hour. */
   beginHour(hour: string): void {
     this.#endHour();
     this.#hour = hour;
   }
 
-  /** The counts, which the caller raises at once. Those of a batch's members are the same. */
+  /** The counts of a network and method. The caller raises them at once: `takeOut` and `beginHour` end their use. */
   countsOf(network: string, method: string): Counts {
     if (this.#last?.network !== network || this.#last.method !== method)
       this.#last = { network, method, counts: countsIn(this.#counted, network, method) };
     return this.#last.counts;
   }
 
-  /** Takes what was counted since the last time: by hour less often, or all that is left. */
+  /** Removes and returns the counts since the last call; counts by hour less often, except with `isLast`. */
   takeOut({ nowMs, isLast }: TakingOut): readonly Addition[] {
     this.#endHour();
     const additions: Addition[] = [];
@@ -319,9 +319,9 @@ export class DayUsage {
 
 type TakingOut = {
   readonly nowMs: number;
-  /** Whether nothing will be taken afterwards. */
+  /** Whether this is the last call of `takeOut`. */
   readonly isLast: boolean;
 };
 
-/** How often counts by hour are taken: to add to a day's hours, the state reads and writes all 24. */
+/** How often `takeOut` returns counts by hour: for each addition, the state reads and writes all 24 hours of a day. */
 const HOURS_EVERY_MS = 10_000;

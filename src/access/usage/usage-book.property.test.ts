@@ -1,4 +1,4 @@
-// Whatever happens between the gateway and its state, nothing is lost and nothing is counted twice.
+// Random sequences of failures between the gateway and its state: no call is lost, and no call is counted twice.
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect, it } from "vitest";
@@ -80,9 +80,9 @@ class World {
   readonly #clock = new FakeClock();
   readonly #state = new MemoryState();
   #book = this.#newBook();
-  /** By day, key and method. */
+  /** How many calls were made, by day, key and method. */
   readonly made: Record<string, number> = {};
-  /** Of these, those that a killed book had not written, as far as it knew. */
+  /** How many of these calls a killed book had counted and not written, as far as it knew. */
   readonly lost: Record<string, number> = {};
   #unwritten: string[] = [];
 
@@ -99,7 +99,7 @@ class World {
     if (step.kind === "kill") this.#kill();
   }
 
-  /** An end in good order: the state is there, and what is under way arrives before or after. */
+  /** An orderly end while the state can be reached. Late changes may arrive before or after it. */
   async restart(): Promise<void> {
     this.#state.isAway = false;
     this.#state.lost.length = 0;

@@ -143,10 +143,10 @@ describe("the usage book", () => {
   });
 
   describe("by hour", () => {
-    /** At the beginning of a day. */
+    /** Sets the clock to the next beginning of a day. */
     const midnight = () =>
       clock.advance(Math.ceil(clock.wallTime() / DAY_MS) * DAY_MS - clock.wallTime());
-    /** Calls, refused ones tenfold. */
+    /** The calls of each hour, with refused calls counted tenfold. */
     const told = async () => {
       const hours = await readUsageHours(state, { key: "app", nowMs: clock.wallTime() });
       expect(hours).toHaveLength(48);
@@ -228,7 +228,7 @@ describe("the usage book", () => {
       (each) => `usage ${each} app a-0`,
     );
     for (const key of entries) await state.update([key], () => ["{}"]);
-    await clock.advance(Date.UTC(2026, 2, 6) - clock.wallTime()); // the 400th day of January 31st
+    await clock.advance(Date.UTC(2026, 2, 6) - clock.wallTime()); // the 400th day, counted from 2025-01-31
     bookOf().start();
     const kept = async () => {
       await clock.advance(60_000);

@@ -1,4 +1,4 @@
-// What was done with each key: counted in memory, and added to the state's counters twice a second.
+// The usage of all keys: counted in memory, and added to the state's counters twice a second.
 
 import type { Logger } from "pino";
 import { DAY_MS, dayOf, daysIn } from "../../lib/calendar.ts";
@@ -10,15 +10,15 @@ import type { Addition, State } from "../../state/state.ts";
 import { DayUsage, KeyUsage, type KeyUsageParts, usageEntryKey } from "./key-usage.ts";
 import { readUsage } from "./usage-report.ts";
 
-/** A killed process loses what it counted in this time. */
+/** A killed process loses at most the counts of this time. */
 const WRITE_EVERY_MS = 500;
-/** How many keys one operation has: other work has its turn between two operations. */
+/** How many keys one operation adds counts for: other work gets a turn between two operations. */
 const BATCH = 100;
-/** The state may be away for half of this time, and each call is still counted once. */
+/** The state may be unreachable for half of this time: each call is still counted once. */
 const KEPT_MS = 62 * DAY_MS;
 
 export type UsageBookOptions = {
-  /** The name of this process, which no other has and which it keeps after a restart; see `memberId`. */
+  /** The id of this process, which is unique and stays the same after a restart; see `memberId`. */
   readonly member: string;
   /** How many days of usage the state keeps. */
   readonly keptDays: number;
@@ -34,7 +34,7 @@ export class UsageBook {
   #options: UsageBookOptions;
   readonly #parts: UsageBookParts;
   readonly #keys = new Map<string, KeyUsage>();
-  /** By the key of their entry: today's counts, and those that are not written yet. */
+  /** By the key of the entry: today's counts, and counts of earlier days that are not written yet. */
   readonly #days = new Map<string, DayUsage>();
   readonly #outbox: Outbox<readonly Addition[], void>;
   readonly #closing = new AbortController();
@@ -66,7 +66,7 @@ export class UsageBook {
     };
   }
 
-  /** The usage of the key with this name: always the same object. */
+  /** The usage of the key with this name; always the same object for the name. */
   of(name: string): KeyUsage {
     const known = this.#keys.get(name);
     if (known) return known;
@@ -79,7 +79,7 @@ export class UsageBook {
     this.#options = { ...this.#options, keptDays };
   }
 
-  /** Begins to write, and to remove usage that is too old. */
+  /** Starts the loops that write usage and remove old usage. */
   start(): void {
     const { signal } = this.#closing;
     const keptDays = (): number => this.#options.keptDays;
@@ -90,7 +90,7 @@ export class UsageBook {
     ]);
   }
 
-  /** Writes what is left. What the state does not take now is lost, and logged. */
+  /** Writes the rest. Counts that the state does not take now are lost, and this is logged. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#loop;
@@ -99,7 +99,7 @@ export class UsageBook {
     );
   }
 
-  /** Everything that was counted before this call is in the state when it resolves. @throws When the state is away. */
+  /** Resolves when the state has all counts from before this call. @throws When the state cannot be reached. */
   write(): Promise<void> {
     this.#next ??= this.#writing.run(() => {
       this.#next = undefined;
@@ -111,7 +111,7 @@ export class UsageBook {
   async #writeOnce(): Promise<void> {
     const at = { nowMs: this.#parts.clock.now(), isLast: this.#closing.signal.aborted };
     const changed = [...this.#days.values()].filter((day) => !day.isEmpty);
-    await this.#outbox.send(() => undefined); // sends only what is unanswered
+    await this.#outbox.send(() => undefined); // repeats only an unanswered operation
     for (let from = 0; from < changed.length; from += BATCH) {
       const days = changed.slice(from, from + BATCH);
       await this.#outbox.send(() => {
@@ -154,16 +154,16 @@ export class UsageBook {
 
 type Parts = { readonly state: Pick<State, "list" | "update">; readonly clock: Clock };
 
-/** How often it looks for usage that is too old; the first look is this long after the start. */
+/** How often old usage is looked for; the first time is this long after the start. */
 const LOOK_EVERY_MS = 60_000;
 
-/** How many days before today are kept by hour: 48 hours begin on the second day before at the earliest. */
+/** How many days before today keep their hours: the last 48 hours begin two days before today at the earliest. */
 const KEPT_DAYS_OF_HOURS = 2;
 
 /** No gateway counted before this year. */
 const FIRST_YEAR = 2025;
 
-/** Removes usage that is too old from the state: once a day, and when fewer days are to be kept; until the signal ends it. */
+/** Removes old usage from the state, once a day and when `keptDays` falls, until the signal is aborted. */
 export function keepRemovingOldUsage(
   { keptDays, signal }: { readonly keptDays: () => number; readonly signal: AbortSignal },
   parts: Parts,
@@ -174,7 +174,7 @@ export function keepRemovingOldUsage(
     const nowMs = clock.wallTime();
     const firstKept = dayOf(nowMs - (keptDays() - 1) * DAY_MS);
     if (firstKept === removedBefore) return;
-    // While the state is away this throws, and the next look tries again.
+    // This throws while the state cannot be reached; the next look tries again.
     await removeBefore(firstKept, { ...parts, signal, what: "usage " });
     const firstOfHours = dayOf(nowMs - KEPT_DAYS_OF_HOURS * DAY_MS);
     await removeBefore(firstOfHours, { ...parts, signal, what: "usage hours " });
@@ -183,7 +183,7 @@ export function keepRemovingOldUsage(
   return repeat(LOOK_EVERY_MS, look, { clock, signal });
 }
 
-/** Several members may do so at the same time. */
+/** Removes entries of earlier days. Several members may do this at the same time. */
 async function removeBefore(
   firstKept: string,
   { state, clock, signal, what }: Parts & { readonly signal: AbortSignal; readonly what: string },
@@ -197,7 +197,7 @@ async function removeBefore(
   }
 }
 
-/** Prefixes of all earlier days, by whole years and months: nearly all of these lists are empty. */
+/** Prefixes that cover all earlier days, whole years and months first: nearly all of their lists are empty. */
 export function prefixesBefore(day: string): string[] {
   const [year = "", month = ""] = day.split("-");
   const years = numbered(FIRST_YEAR, Number(year));

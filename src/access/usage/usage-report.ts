@@ -1,5 +1,5 @@
-// The usage report: the counts of all members for a range of days, added up by day, key, network and method; what they
-// would have cost; sums by key; and the same as CSV.
+// The usage report: the counts of all members for a range of days, added up by day, key, network and method; their costs;
+// sums by key, network, method and day; and the rows as CSV. Also the usage of a key by hour.
 
 import type { Config } from "../../config/schema.ts";
 import { type DayRange, dayOf, daysIn, HOUR_MS, hourOf, isoText } from "../../lib/calendar.ts";
@@ -24,13 +24,13 @@ export type UsageQuery = DayRange & {
   readonly network?: string | undefined;
 };
 
-/** How many entries are read at once. */
+/** After this many entries, other work gets a turn. */
 const BATCH = 200;
 
 /**
- * Rows in the order of day, key, network and method. Other work has its turn in between, however many there are.
+ * The rows in the order of day, key, network and method. Other work gets its turns in between.
  * @param query Days as `readRange` gives them.
- * @throws When the state is away.
+ * @throws When the state cannot be reached.
  */
 export async function readUsage(
   state: Pick<State, "list">,
@@ -55,7 +55,7 @@ export async function readUsage(
   return rows;
 }
 
-/** For how many hours usage by hour is told, with the running hour. */
+/** How many hours the usage by hour covers, the running hour included. */
 const TOLD_HOURS = 48;
 
 export type UsageHour = Readonly<Counts> & {
@@ -64,8 +64,8 @@ export type UsageHour = Readonly<Counts> & {
 };
 
 /**
- * The usage of one key in each of the last 48 hours, in their order, also for hours without any calls.
- * @throws When the state is away.
+ * The usage of one key in each of the last 48 hours, oldest first, hours without calls included.
+ * @throws When the state cannot be reached.
  */
 export async function readUsageHours(
   state: Pick<State, "list">,
@@ -86,7 +86,7 @@ export async function readUsageHours(
   });
 }
 
-/** Groups entries by key: those of a key follow each other, since names have no spaces. */
+/** Groups entries by key. Entries of a key are neighbours in the list, since names have no spaces. */
 function* byKey(entries: readonly Entry[]): Generator<[string, readonly Entry[]]> {
   let from = 0;
   while (from < entries.length) {
@@ -130,9 +130,9 @@ const inOrder = <Value>(map: ReadonlyMap<string, Value>): [string, Value][] =>
 export type PriceSettings = NonNullable<Config["prices"]>;
 
 type Cost = {
-  /** Of all calls. */
+  /** The cost of all calls. */
   readonly cost: number;
-  /** Of the calls for which no node was asked. */
+  /** The part of the cost that belongs to calls for which no upstream was asked. */
   readonly savedCost: number;
 };
 
@@ -141,7 +141,7 @@ export type PriceList = {
   costOf(counts: Readonly<Counts> & { readonly method: string }): Cost;
 };
 
-/** A method's own price wins over patterns, the longest pattern over the others, and all of them over compute units. */
+/** The price of a method's full name comes first, then that of the longest pattern, then that of its compute units. */
 export function priceList({ currency, computeUnits, methods }: PriceSettings): PriceList {
   const prices = new BestMatch(methods);
   return {
@@ -165,10 +165,10 @@ const costs = (perMillion: number, all: number, saved: number): Cost => ({
   savedCost: rounded((saved * perMillion) / 1_000_000),
 });
 
-/** To a billionth of the currency: smaller parts are floating point noise. */
+/** Rounds to a billionth of the currency: smaller parts are floating point noise. */
 const rounded = (amount: number): number => Math.round(amount * 1e9) / 1e9;
 
-/** The costs are left out where no prices are configured. */
+/** A row with its costs; it has none where no prices are configured. */
 type PricedRow = UsageRow & Partial<Cost>;
 type Sum = Readonly<Counts> & Partial<Cost>;
 
@@ -185,7 +185,7 @@ export type UsageReport = DayRange & {
   readonly total: Sum;
 };
 
-/** @param prices undefined where none are configured. */
+/** @param prices undefined: the report has no costs. */
 export function usageReportOf(
   rows: readonly UsageRow[],
   { from, to }: DayRange,
@@ -220,13 +220,13 @@ function sumOf(rows: readonly PricedRow[], prices: PriceList | undefined): Sum {
   };
 }
 
-/** The reasons of refusals are told in JSON only: programs also read these columns by their order. */
+/** The CSV leaves out the reasons of refusals, which came later: programs may read its columns by their order. */
 const COUNTED = FIELDS.slice(0, FIELDS.indexOf("refusedMethods"));
 const COLUMNS = ["day", "key", "network", "method", ...COUNTED, "cost", "savedCost"] as const;
 
 /**
- * RFC 4180: a header line, quotes around fields with a comma, a quote or a line break, CRLF. A text that a spreadsheet
- * would take for a formula gets an apostrophe before it: a key may be called -1.
+ * CSV by RFC 4180: a header line, quotes around fields with a comma, a quote or a line break, CRLF. A text that a
+ * spreadsheet would take for a formula gets an apostrophe before it: a key may be called -1.
  */
 export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currency">): string =>
   [
@@ -236,7 +236,7 @@ export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currenc
     .map((fields) => `${fields.map(quoted).join(",")}\r\n`)
     .join("");
 
-/** Numbers without an exponent: many programs take 4e-7 for a text. */
+/** A field of the CSV. Numbers have no exponent: many programs take 4e-7 for a text. */
 const fieldOf = (value: string | number | undefined = ""): string =>
   typeof value === "string"
     ? value.replace(/^[=+\-@\t\r]/, "'$&")

@@ -36,6 +36,15 @@ describe("an answer that one node alone is not believed in", () => {
     expect(log.at(-1)).toBe("refused: missing trie node");
   });
 
+  it("does not count instead of that of a node that lags, when the better ones fail", async () => {
+    const nodes = [{}, {}, { isBehind: true, says: [result("3")] }];
+    const { log, clock, answer } = asking(nodes, crossChecksNull);
+    await clock.advance(DELAY_MS);
+    await answer("b", result("null"));
+    await answer("a", failed);
+    expect(log.at(-1)).toBe("3");
+  });
+
   it("counts when nobody gives a better one in four times as long as calls take", async () => {
     const { log, aborted, clock, left, idle } = asking([{ says: [result("null")] }, {}, {}], {
       ...crossChecksNull,

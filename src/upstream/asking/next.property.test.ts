@@ -16,6 +16,7 @@ import {
 } from "../../../test/support/asking-worlds.ts";
 import { networkOf } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import type { Reply } from "../reply.ts";
 import { CallDriver } from "./call-driver.ts";
 import type { Settlement } from "./decision.ts";
 
@@ -31,6 +32,11 @@ const textOf = (outcome: Settlement["outcome"] | undefined): string =>
   outcome === undefined || outcome instanceof Error
     ? `error ${outcome?.message}`
     : `${outcome.kind} ${outcome.kind === "result" ? outcome.json : outcome.message}`;
+
+/** In these worlds, `null` and what says that a node lacks something are checked with other upstreams. */
+const isUncertain = (reply: Reply): boolean =>
+  (reply.kind === "refused" && reply.lacks !== undefined) ||
+  (reply.kind === "result" && String(reply.json) === "null");
 
 const isVote = ({ kind }: { kind: string }): boolean => kind === "result" || kind === "refused";
 
@@ -110,6 +116,20 @@ describe("every call", () => {
       );
       if (spec?.isBehind && isBetterAtWork) expect(decision.outcome).not.toBe(event.reply);
     }));
+
+  it("does not end in an answer that one node is not believed in once a believed one came", () =>
+    fc.assert(
+      fc.property(anyWorld, (given) => {
+        const plan = { method: REPEATABLE, block: undefined, rule: undefined, copies: 1 };
+        const { asked, settlement, endedAtMs = 0 } = decided({ ...given, ...plan, hedges: 3 });
+        const outcome = settlement?.outcome;
+        if (!outcome || outcome instanceof Error || !isUncertain(outcome)) return;
+        const isBelieved = ({ reply, repliedAtMs }: (typeof asked)[number]): boolean =>
+          reply !== undefined && isVote(reply) && !isUncertain(reply) && repliedAtMs <= endedAtMs;
+        expect(asked.filter(isBelieved)).toEqual([]);
+      }),
+      { numRuns: 3_000 },
+    ));
 
   it("ends in a result where all upstreams are honest", () =>
     fc.assert(

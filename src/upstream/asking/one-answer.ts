@@ -137,8 +137,9 @@ export class OneAnswer {
   #weigh(reply: FinalReply, attempt: Attempt, now: number): Decision {
     const isBelieved = !isCrossChecked(this.#question, reply);
     if (isBelieved && !this.#isHasty(attempt)) return this.#settle(reply);
-    if (!this.#check) {
-      this.#check = new CrossCheck(reply, attempt.order, { usualMs: this.#usualMs, now });
+    if (!this.#check || (isBelieved && !this.#check.isBelieved)) {
+      const time = { usualMs: this.#usualMs, now };
+      this.#check = new CrossCheck(reply, { order: attempt.order, isBelieved }, time);
       if (!isBelieved && this.#check.isPerhapsAll)
         this.#candidates.dropOpen(this.#question.traits.workKind);
     }
@@ -308,8 +309,10 @@ const crossCheckMs = (usualMs: number): number =>
 
 /** The wait for upstreams that may have a better answer. */
 class CrossCheck {
-  /** The first answer that was not believed: it counts when there is no better one. */
+  /** The first answer, or the first believed one: the answer counts when there is no better one. */
   readonly reply: FinalReply;
+  /** Whether the reply needs no cross-check: then the wait is only for upstreams that do not lag. */
+  readonly isBelieved: boolean;
   /** The time of the next look whether an open attempt is worth waiting for, by the clock's `now`. */
   atMs: number;
   readonly #order: number;
@@ -317,9 +320,14 @@ class CrossCheck {
   readonly #everyMs: number;
 
   /** @param order The order of the attempt that gave the reply. */
-  constructor(reply: FinalReply, order: number, time: { usualMs: number; now: number }) {
+  constructor(
+    reply: FinalReply,
+    { order, isBelieved }: Pick<CrossCheck, "isBelieved"> & Pick<Attempt, "order">,
+    time: { usualMs: number; now: number },
+  ) {
     const timeoutMs = crossCheckMs(time.usualMs);
     this.reply = reply;
+    this.isBelieved = isBelieved;
     this.#order = order;
     this.#sinceMs = time.now;
     this.#everyMs = this.isPerhapsAll

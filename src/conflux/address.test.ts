@@ -14,7 +14,7 @@ const whyNot = (text: string, networkId = 1234): string | undefined => {
 };
 
 const network = fc.oneof(fc.constantFrom(1, 1029), fc.integer({ min: 2, max: 2 ** 32 - 1 }));
-/** Often of a type that there is. */
+/** Mostly with an existing type. */
 const hex = fc
   .tuple(fc.constantFrom("0", "1", "8", "f"), fc.bigInt({ min: 0n, max: 16n ** 39n - 1n }))
   .map(([type, rest]) => `0x${type}${rest.toString(16).padStart(39, "0")}`);
@@ -110,9 +110,9 @@ describe("the parts of a BASE32 address", () => {
     { text: `net1234:type=user:${BODY}`, why: WANTED },
     { text: `net1234:${BODY}:`, why: WANTED },
     { text: `net1234:${BODY}\n`, why: WANTED },
-    // The library would take it for the address without o.
+    // Conflux's library would accept this text, and read o as a.
     { text: `net1234:${BODY.replace("a", "o")}`, why: WANTED },
-    // A Kelvin sign is k in lower case.
+    // In lower case, the Kelvin sign is k.
     { text: `net1234:${BODY.slice(1)}\u212a`, why: WANTED },
     { text: "0x1be45681ac6c53d5a40475f7526bac1fe7590fb8", why: WANTED },
   ])("in $text: $why", ({ text, why }) => {

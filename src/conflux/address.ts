@@ -1,40 +1,40 @@
-// BASE32 addresses of epoch networks (CIP-37): a network, optional parts, 20 bytes and a checksum.
+// BASE32 addresses of epoch networks (CIP-37): a network prefix, optional parts, 20 bytes and a checksum.
 import { z } from "zod";
 
 type ConfluxAddress = {
   /** The 20 bytes as hex digits. */
   readonly hex: string;
-  /** In lower case and without its type: the same text for the same address. */
+  /** In lower case and without the type: equal addresses have equal texts. */
   readonly short: string;
-  /** In lower case and with its type, as nodes write it otherwise. */
+  /** In lower case and with the type, the other form that nodes write. */
   readonly verbose: string;
 };
 
-/** `why` is to follow "invalid argument 1: ". */
+/** `why` must read well behind "invalid argument 1: ". */
 type AddressReading =
   | { readonly kind: "address"; readonly address: ConfluxAddress }
   | { readonly kind: "invalid"; readonly why: string };
 
 const WANTED_ADDRESS = "want a BASE32 address, such as cfx:…";
 
-/** Without i, l, o and q. The library takes these for zeros, so one address could have several texts. */
+/** Excludes i, l, o and q: Conflux's own library reads them as zeros, so one address could have several texts. */
 const BODY = /^[0-9a-hjkmnprs-z]{42}$/;
-/** A network id is at most 4294967295. */
+/** The prefix of an address. A network id is at most 4294967295. */
 const CLAIM = /^(cfx|cfxtest|net[0-9]{1,10}):/i;
 
-/** Whether a text claims to be such an address, right or wrong. */
+/** Whether a text claims to be a BASE32 address, valid or not. */
 export const looksLikeAddress = (text: string): boolean => CLAIM.test(text);
 
-/** A parameter. Whether the address is right, and of this network, is checked for all parameters of a call together. */
+/** An address parameter. The addresses of all parameters of a call are checked together, with `wrongAddressIn`. */
 export const confluxAddress = z
   .string({ error: WANTED_ADDRESS })
   .refine(looksLikeAddress, { error: WANTED_ADDRESS })
   .meta({ id: "ConfluxAddress", description: "A BASE32 address (CIP-37)." });
 
 /**
- * docs/decisions/0035: all letters in one case, of this network, with its real type if it names one, and with the right
- * checksum.
- * @param networkId Left out: it may be of any network.
+ * Reads an address by the rules of docs/decisions/0035: letters in one case, this network's prefix, the real type if it
+ * names a type, and a valid checksum.
+ * @param networkId Left out: any network is accepted.
  */
 export function readAddress(text: string, networkId?: number): AddressReading {
   if (!looksLikeAddress(text)) return invalid(WANTED_ADDRESS);
@@ -55,9 +55,9 @@ export function readAddress(text: string, networkId?: number): AddressReading {
   return { kind: "address", address: { hex: decoded.hex, short, verbose } };
 }
 
-/** What is wrong with the first wrong address among all texts in a JSON value that claim to be addresses. */
+/** The error of the first invalid address in a JSON value, among all strings that claim to be addresses. */
 export function wrongAddressIn(value: unknown, networkId: number): string | undefined {
-  // Without recursion, since JSON can be nested deeper than calls.
+  // Without recursion, because JSON may nest deeper than the stack allows.
   const rest = [value];
   while (rest.length > 0) {
     const next = rest.pop();
@@ -77,11 +77,11 @@ function prefixOf(networkId: number): string {
   return networkId === 1 ? "cfxtest" : `net${networkId}`;
 }
 
-/** Changes only the letters A to Z: other letters, such as the Kelvin sign, would become some of these. */
+/** Lowers only A to Z: other characters, such as the Kelvin sign, would become ASCII letters. */
 const toLowerCase = (text: string): string =>
   text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** CIP-37: unknown parts are ignored; nodes require one dot in them. */
+/** CIP-37: unknown parts are ignored, but nodes require exactly one dot in each. */
 const isOptional = (part: string): boolean => part.split(".").length === 2;
 
 const invalid = (why: string): AddressReading => ({ kind: "invalid", why });
@@ -89,17 +89,17 @@ const invalid = (why: string): AddressReading => ({ kind: "invalid", why });
 const ALPHABET = "abcdefghjkmnprstuvwxyz0123456789";
 const VALUES = new Map([...ALPHABET].map((character, value) => [character, value]));
 
-/** By the first four bits of the address. */
+/** By the first four bits of the address, a hex digit. */
 const TYPES: Readonly<Record<string, string>> = { 0: "builtin", 1: "user", 8: "contract" };
 const NULL_ADDRESS = `0x${"0".repeat(40)}`;
 
-/** undefined: the checksum, the version or the padding is wrong. */
+/** @returns undefined when the checksum, the version or the padding is wrong. */
 function decode(short: string): { hex: string; type: string } | undefined {
   const [prefix = "", body = ""] = short.split(":");
   const values = [...body].map((character) => VALUES.get(character) ?? 0);
   const letters = [...prefix].map((letter) => letter.charCodeAt(0) & 31);
   if (!isChecked([...letters, 0, ...values])) return undefined;
-  // A version byte of zero, 20 bytes, two bits of padding; then the checksum of eight values.
+  // A zero version byte, 20 bytes, two bits of padding, then a checksum of eight values.
   const bits = values
     .slice(0, -8)
     .map((value) => value.toString(2).padStart(5, "0"))
@@ -111,7 +111,7 @@ function decode(short: string): { hex: string; type: string } | undefined {
   return { hex, type: hex === NULL_ADDRESS ? "null" : (TYPES[hex[2] ?? ""] ?? "unknown") };
 }
 
-/** The generator of CIP-37's code: each value of 40 bits as two halves, which fit into numbers of 32 bits. */
+/** The generator of CIP-37's code: each 40-bit value as two 20-bit halves, since bitwise operators take 32 bits. */
 const GENERATOR = [
   [0x98f2b, 0xc8e61],
   [0x79b76, 0xd99e2],

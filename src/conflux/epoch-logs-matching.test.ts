@@ -16,7 +16,7 @@ const withoutType = (text: string): string => text.replace(/:.*:/, ":");
 const [A = ""] = contracts;
 const T = `0x${"cD".repeat(32)}`;
 
-/** As conflux-rust answers, thought of one log at a time. */
+/** Whether conflux-rust would return the log for these conditions. */
 function matchesLog(log: Log, { address, topics }: Conditions): boolean {
   const hexOf = (text: string): string => {
     const reading = readAddress(text, 1234);
@@ -34,7 +34,7 @@ function matchesLog(log: Log, { address, topics }: Conditions): boolean {
   });
 }
 
-/** As logs are found: by their terms first, and then by what these stand for. */
+/** Whether a search finds the log: first by its terms, then by its values. */
 function isFound(log: Log, matcher: LogMatcher | "nothing"): boolean {
   if (matcher === "nothing" || log.topics.length < matcher.leastTopics) return false;
   const values = [log.address, ...log.topics];
@@ -93,7 +93,7 @@ describe("an epoch matcher", () => {
     { conditions: { address: [], topics: [] }, want: [[], 0] },
     { conditions: { address: A.toUpperCase() }, want: [[[0, withoutType(A), A]], 0] },
     { conditions: { topics: [null, T, null] }, want: [[[2, T.toLowerCase()]], 2] },
-    { conditions: { topics: [null, null] }, want: [[], 0] }, // not as geth: fewer topics will do
+    { conditions: { topics: [null, null] }, want: [[], 0] }, // unlike geth, the log may have fewer topics
     { conditions: { topics: [[]] }, want: "nothing" },
     { conditions: { topics: [T, []] }, want: "nothing" },
     { conditions: { address: "cfx:of-another-network" }, want: "nothing" },

@@ -20,7 +20,7 @@ describe("an epoch log filter", () => {
     { address },
     { address: [] },
     { address: Array(1000).fill(address) },
-    { address: "NET1234:of.no:interest:here" }, // judged where the network is known
+    { address: "NET1234:of.no:interest:here" }, // checked where the network is known
     { topics: [] },
     { topics: [topic, null, [topic, topic], []] },
     { topics: [Array(1000).fill(topic)] },
@@ -52,7 +52,7 @@ describe("an epoch log filter", () => {
     { filter: { topics: Array(5).fill(null) }, why: "want at most 4 topics" },
     { filter: { topics: ["0x12"] }, why: "want 32 bytes" },
     {
-      filter: { topics: [[topic, null]] }, // as nodes refuse it
+      filter: { topics: [[topic, null]] }, // nodes refuse it, too
       why: "want a 32-byte topic, null or an array of topics",
     },
     { filter: { topics: [Array(1001).fill(topic)] }, why: "want at most 1000 alternatives" },

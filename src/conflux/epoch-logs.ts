@@ -1,5 +1,5 @@
-// Logs of epoch networks: what a query asks for (specification: epoch log filter object), what a log is, and which logs
-// a filter matches.
+// Logs of epoch networks: the schemas of a filter (specification: epoch log filter object) and of a log, and the logs
+// that a filter matches.
 import { z } from "zod";
 import {
   ADDRESS,
@@ -30,7 +30,7 @@ const epoch = z
   .regex(EPOCH, { error: whyNoEpoch })
   .meta({ id: "EpochNumberOrTag", description: "An epoch number (QUANTITY) or a tag with logs." });
 
-/** A union reports only its own mistake, not that a list is too long. */
+/** The error of a union, which by itself would not report that an array is too long. */
 const whyNoneOf =
   (plural: string, wanted: string) =>
   ({ input }: Issue): string =>
@@ -44,7 +44,7 @@ const contracts = z
   })
   .describe("One contract, or any of several.");
 
-// Nodes accept no null among the alternatives.
+// Unlike with Ethereum nodes, null is not allowed among the alternatives.
 const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
   error: whyNoneOf("alternatives", "want a 32-byte topic, null or an array of topics"),
 });
@@ -54,7 +54,7 @@ export const epochLogFilter = z
     {
       fromEpoch: epoch.nullish().describe("Default latest_checkpoint."),
       toEpoch: epoch.nullish().describe("Default latest_state."),
-      // How many there may be is said in the nodes' words.
+      // Not limited here: `tooManyHashes` refuses more than 128 in the nodes' words.
       blockHashes: z
         .array(hash, { error: "want an array of block hashes" })
         .nullish()
@@ -84,7 +84,7 @@ export const epochLog = z
   })
   .meta({ id: "EpochLog", description: "A log of an epoch network." });
 
-/** An epoch number or tag; for methods where nodes accept it, also an object with a block hash. */
+/** An epoch number or tag; for methods with which nodes accept it, also an object with a block hash. */
 export const epochReference = z
   .union([z.string(), z.looseObject({})], { error: "want an epoch number or tag" })
   .meta({ id: "EpochReference", description: "An epoch number (QUANTITY) or a tag." });
@@ -92,8 +92,8 @@ export const epochReference = z
 type Conditions = Pick<EpochLogFilter, "address" | "topics">;
 
 /**
- * What every matching log has; or that no log can match. An address matches with or without its type, as nodes write
- * it. An address that is wrong for this network matches nothing.
+ * The conditions on each matching log, or "nothing" when no log can match. An address matches in both forms, with and
+ * without its type, because nodes write either. An address of another network matches nothing.
  */
 export function epochMatcher(
   { address, topics }: Conditions,
@@ -117,6 +117,6 @@ const formsOf = (addresses: readonly string[], networkId: number): string[] =>
     return reading.kind === "address" ? [reading.address.short, reading.address.verbose] : [];
   });
 
-/** Conflux: a log may have fewer topics than the filter has positions that take any. */
+/** Unlike in geth, a log may lack topics in the last positions, if these accept any topic. */
 const leastTopicsOf = (topics: NonNullable<Conditions["topics"]>): number =>
   topics.findLastIndex((position) => position !== null) + 1;

@@ -40,7 +40,7 @@ describe("a refusal in the words of nodes", () => {
 
 describe("what a node says", () => {
   it.each([
-    // As conflux-rust says it.
+    // The wording of conflux-rust.
     {
       message: "Invalid parameters: filter",
       data: '"This query results in too many logs, max limitation is 20, please filter results by a smaller epoch/block range"',
@@ -89,7 +89,7 @@ describe("what a node says", () => {
   it.each([
     { message: beyondEpochs().message },
     { message: `${FILTER_ERROR}Block 0x1a6d is not executed yet` },
-    // A node whose newest epoch is 1780.
+    // A node with 1780 as its newest epoch.
     { message: reversedEpochs(1781, 1780).message },
     {
       message: "Invalid parameters: num",

@@ -1,4 +1,4 @@
-// The words in which nodes of epoch networks refuse log queries: to say them, and to understand them.
+// The nodes' wording of refused log queries on epoch networks: the gateway both uses and recognises it.
 import type { NodeError } from "../evm/revert.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 
@@ -8,7 +8,7 @@ export const tooManyHashes = (count: number): RpcError =>
 export const reversedEpochs = (from: number, to: number): RpcError =>
   filterError(`Filter has wrong epoch numbers set (from: ${from}, to: ${to})`);
 
-/** @param most.rule The setting of the caller's key, where the limit is the key's own. */
+/** @param most.rule The setting of the caller's key, if the limit is the key's own. */
 export const gapTooWide = (
   from: number,
   to: number,
@@ -21,17 +21,17 @@ export const gapTooWide = (
 
 const BEYOND = "expected a numbers with less than largest epoch number";
 
-/** Both epochs are later than any mined one. */
+/** The error for a range that begins and ends after the newest mined epoch. */
 export const beyondEpochs = (): RpcError => filterError(`Invalid params: ${BEYOND}.`);
 
 const filterError = (why: string, data?: unknown): RpcError =>
   new RpcError(-32016, `Error processing request: Filter error: ${why}`, { data });
 
-/** Whether a node would answer for fewer epochs, without saying for how many. */
+/** Whether the node would answer for fewer epochs, but does not say for how many. */
 export const tooManyLogs = (error: NodeError): boolean =>
   largestGap(error) === undefined && TOO_MUCH.test(textOf(error));
 
-/** The number of epochs for which a node would answer, when it says that these are too many. */
+/** The number of epochs for which the node would answer, if it says so; else undefined. */
 export function largestGap(error: NodeError): number | undefined {
   const text = textOf(error);
   for (const words of TOO_WIDE) {
@@ -42,8 +42,8 @@ export function largestGap(error: NodeError): number | undefined {
 }
 
 /**
- * Whether a node has not executed these epochs yet. A node that is a little behind cuts the end off and calls the range
- * reversed: so this is for ranges that are known not to be reversed.
+ * Whether the node has not executed these epochs yet. A node that is slightly behind truncates the range and then calls
+ * it reversed, so the range must be known not to be reversed.
  */
 export const isBeyondHead = (error: NodeError): boolean => BEYOND_HEAD.test(textOf(error));
 
@@ -52,7 +52,7 @@ const BEYOND_HEAD = new RegExp(`${BEYOND}|is not executed|wrong epoch numbers se
 const TOO_MUCH =
   /too many logs|more than [0-9,]+ (logs|results)|narrow down|query timeout|response size|(range|gap) (is )?(too (large|big|wide|high)|larger|bigger)|exceeds? max(imum)? (gap|range)/i;
 
-/** conflux-rust; Confura; providers of Ethereum nodes, which serve epochs as well. */
+/** The wordings of conflux-rust, Confura, and providers of Ethereum nodes that also serve epochs. */
 const TOO_WIDE = [
   /max_gap: ([0-9]+)/,
   /range exceeds (?:the )?max(?:imum)? (?:value|limit)(?: of)?:? ([0-9,]+)/i,
@@ -62,6 +62,6 @@ const TOO_WIDE = [
   /ranges? over ([0-9,]+) (?:blocks|epochs)/i,
 ];
 
-/** Nodes and providers put the reason into either of both; no known reason is longer. */
+/** Message and data: nodes and providers put the reason into either. All known reasons are shorter than the limit. */
 const textOf = ({ message, data }: NodeError): string =>
   `${message} ${typeof data === "string" ? data : JSON.stringify(data ?? "")}`.slice(0, 2000);

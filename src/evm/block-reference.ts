@@ -1,4 +1,4 @@
-// How a caller says which block is meant: number, tag, hash, or the object of EIP-1898.
+// The ways in which a caller names a block: number, tag, hash, or the object of EIP-1898.
 import { z } from "zod";
 import { hash, type Issue, isHash, isQuantity, toNumber, whyNoQuantity } from "./values.ts";
 
@@ -29,7 +29,7 @@ const blockObject = z
     error: "want blockNumber or blockHash",
   });
 
-/** Any way to name a block; a bare hash too, as geth takes it. */
+/** Any way to name a block; as in geth, a bare hash too. */
 export const blockReference = z
   .union([z.string().regex(NUMBER_TAG_OR_HASH, { error: whyNot }), blockObject], { error: whyNot })
   .meta({
@@ -56,13 +56,13 @@ export function pointerOf(reference: BlockReference): BlockPointer {
     : { kind: "number", numberOrTag: blockNumber ?? "latest" };
 }
 
-/** The plain text of a reference that is an object around a number or tag; all others unchanged. */
+/** Unwraps an object that contains a block number or tag; all other references are returned unchanged. */
 export function plainReference(reference: unknown): unknown {
   if (typeof reference !== "object" || reference === null) return reference;
   const { blockNumber } = reference as { blockNumber?: unknown };
   return blockNumber ?? reference;
 }
 
-/** No chain is that long, and few nodes can read the number. */
+/** Whether a block number is beyond 2^53: no chain is that long, and few nodes can read such a number. */
 export const isBeyondAnyChain = (reference: unknown): boolean =>
   isQuantity(reference) && toNumber(reference) > Number.MAX_SAFE_INTEGER;

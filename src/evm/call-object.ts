@@ -1,9 +1,9 @@
-// What eth_call, eth_estimateGas and their kin execute (specification: call object).
+// The call that eth_call, eth_estimateGas and related methods execute (specification: call object).
 import { z } from "zod";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { address, data, quantity, toNumber } from "./values.ts";
 
-/** Specification, limits: 550 million gas a request. */
+/** Specification, limits: 550 million gas per request. */
 const MAX_GAS = 0x20c85580;
 const MAX_GAS_TEXT = "0x20c85580";
 
@@ -24,14 +24,14 @@ export const callObject = z
 
 export type CallObject = z.infer<typeof callObject>;
 
-/** State and block overrides: their contents are checked by nodes only. */
+/** State and block overrides. Only nodes check their contents. */
 export const overrides = z
   .looseObject({}, { error: "want an object" })
   .meta({ id: "Overrides", description: "What the execution sees otherwise than the chain." });
 
 /**
- * The same call for any node: `input` is copied to `data`, which all nodes read. An object that needs no change is
- * returned as it is.
+ * Makes a call that any node understands: `input` is copied to `data`, which all nodes read. A call that needs no
+ * change is returned unchanged.
  * @throws RpcError when `data` and `input` differ.
  */
 export function forAnyNode(call: CallObject): CallObject {
@@ -46,6 +46,6 @@ export function forAnyNode(call: CallObject): CallObject {
   return call;
 }
 
-/** Lowers `gas` to what one request may ask for. */
+/** Lowers `gas` to the limit for one request. */
 export const withCappedGas = (call: CallObject): CallObject =>
   call.gas && toNumber(call.gas) > MAX_GAS ? { ...call, gas: MAX_GAS_TEXT } : call;

@@ -1,4 +1,4 @@
-// Checks the answer of a node to a log query against the query: what cannot be its answer.
+// Checks a node's result of a log query against the query, and finds results that cannot be true.
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
 import type { Work } from "../lib/turns.ts";
@@ -7,33 +7,33 @@ import { isData, isHash, isQuantity, toNumber } from "./values.ts";
 
 export type LogQuestion = {
   readonly matcher: LogMatcher;
-  /** Numbers of blocks or epochs, or the hashes of some blocks, in lower case; left out: logs may be anywhere. */
+  /** The numbers of blocks or epochs, or the hashes of blocks in lower case; left out: any block. */
   readonly within?: LogRange | ReadonlySet<string> | undefined;
-  /** For an epoch network: addresses have another form, and an epoch has several blocks. */
+  /** For an epoch network: addresses have another format, and an epoch has several blocks. */
   readonly isOfEpochs?: boolean;
-  /** Logs beyond one more than this are not checked: so many are not answered. */
+  /** The most logs that callers are answered. Logs beyond one more than this are not checked. */
   readonly most?: number;
 };
 
 type Given = {
   /** The number of the block, or the epoch. */
   readonly number: number;
-  /** The hash of its block, in lower case, and as it was written. */
+  /** The hash of the log's block, in lower case; `text` is the hash as the node wrote it. */
   readonly hash: string;
   readonly text: string;
   readonly transaction: number;
   readonly logIndex: number;
 };
 
-/** How many bytes are checked between two pauses: a fifth of a millisecond. */
+/** Bytes checked between two pauses: a fifth of a millisecond. */
 const STEP = 1 << 15;
-/** Deeper than any log is nested. */
+/** Levels. No valid log nests deeper. */
 const LEVELS = 8;
 
 /**
- * Why these cannot be the logs that were asked for: one of them is no log, does not match, is not of these blocks, is
- * out of order or there twice, or two readers may read it differently. It cannot tell whether one is missing.
- * @param json null is how some nodes say that there are none.
+ * Why these cannot be the logs that the query asks for: an element is not a log, does not match, belongs to another
+ * block, is out of order or repeated, or two readers may read it differently. Missing logs are not detected.
+ * @param json The node's result; some nodes write null for an empty list.
  */
 export function* findFalse(json: Buffer, question: LogQuestion): Work<string | undefined> {
   if (json.toString("latin1", 0, 4) === "null") return undefined;
@@ -60,7 +60,7 @@ export function* findFalse(json: Buffer, question: LogQuestion): Work<string | u
   return elements.isBroken ? "this is no list" : undefined;
 }
 
-/** Whether they cannot be the logs that were asked for. */
+/** Whether these cannot be the logs that the query asks for; see `findFalse`. */
 export function* areFalse(json: Buffer, question: LogQuestion): Work<boolean> {
   return (yield* findFalse(json, question)) !== undefined;
 }
@@ -89,7 +89,7 @@ function readLog(
   if (!isQuantity(number) || !isQuantity(transactionIndex) || !isQuantity(logIndex))
     return "a log without its place";
   if (!isTopics(topics)) return "a log without its topics";
-  const isByHash = within !== undefined && "has" in within; // of blocks by their hashes, which may have been removed
+  const isByHash = within !== undefined && "has" in within; // a block asked for by its hash may be off the chain
   const { removed = false } = log;
   if (removed !== false && !(isByHash && removed === true)) return "a log that is removed";
   const given = {
@@ -128,7 +128,7 @@ function matches(
   });
 }
 
-/** A number means one block, or an epoch with several. Within a block logs are numbered through all transactions. */
+/** Blocks have one number each, but an epoch has several blocks. Log indexes rise through a block's transactions. */
 function isBehind(log: Given, before: Given, { isOfEpochs = false }: LogQuestion): boolean {
   if (log.number !== before.number) return log.number > before.number && log.hash !== before.hash;
   if (log.hash !== before.hash) return isOfEpochs;

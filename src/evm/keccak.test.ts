@@ -13,6 +13,6 @@ describe("Keccak-256", () => {
     },
   ])("of $data is $want", ({ data, want }) => {
     expect(keccak256OfData(data)).toBe(want);
-    expect(keccak256OfData(data)).toBe(want); // the one instance begins anew
+    expect(keccak256OfData(data)).toBe(want); // the shared instance starts anew
   });
 });

@@ -101,8 +101,8 @@ it.each([
   { filter: { address: A }, want: [[[0, A.toLowerCase()]], 0] },
   { filter: { address: [A, A.toLowerCase()] }, want: [[[0, A.toLowerCase()]], 0] },
   { filter: { topics: [null, T] }, want: [[[2, T.toLowerCase()]], 2] },
-  { filter: { topics: [[T, null]] }, want: [[], 1] }, // as geth: a null takes anything
-  { filter: { topics: [[], null, null] }, want: [[], 3] }, // but three topics there must be
+  { filter: { topics: [[T, null]] }, want: [[], 1] }, // as in geth, a null accepts any topic
+  { filter: { topics: [[], null, null] }, want: [[], 3] }, // but the log must have three topics
 ])("$filter wants $want", ({ filter, want }) => {
   expect(shapeOf(filter)).toEqual(want);
 });

@@ -1,12 +1,12 @@
-// A log filter: what log queries and filters ask for (specification: log filter object), which logs match it, the terms
-// by which these are found, and one name for all filters that search for the same.
+// A log filter: its schema (specification: log filter object), the logs that match it, the index terms that find those
+// logs, and one hash for all filters with the same criteria.
 import { z } from "zod";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { blockNumberOrTag } from "./block-reference.ts";
 import { keccakBytes } from "./keccak.ts";
 import { address, hash } from "./values.ts";
 
-/** docs/decisions/0035: how many addresses, and how many alternatives in one topic position. */
+/** The most addresses, and the most alternatives in one topic position (docs/decisions/0035). */
 export const MAX_ALTERNATIVES = 1000;
 const MAX_TOPICS = 4;
 
@@ -25,7 +25,7 @@ const addresses = z
 const topic = z.union(
   [
     hash,
-    // As geth does: a null among the alternatives makes the whole position match anything.
+    // As in geth, a null among the alternatives makes the position match any topic.
     z
       .array(hash.nullable())
       .max(MAX_ALTERNATIVES, { error: `want at most ${MAX_ALTERNATIVES} alternatives` }),
@@ -33,7 +33,7 @@ const topic = z.union(
   { error: "want a 32-byte topic, null or an array of topics" },
 );
 
-/** @param at What may be at a position. */
+/** @param at The schema of one position. */
 export const topicsOf = <Topic extends z.ZodType>(at: Topic) =>
   z
     .array(at.nullable(), { error: "want an array of topics" })
@@ -53,17 +53,17 @@ export const logFilter = z
   )
   .meta({ id: "LogFilter", description: "Which logs: of a block range or one block." });
 
-/** Numbers of blocks or epochs, both included. */
+/** Numbers of blocks or epochs, both inclusive. */
 export type LogRange = { readonly from: number; readonly to: number };
 
 export type LogFilter = z.infer<typeof logFilter>;
 
-/** Where logs are searched for. `from` and `to` may still be tags. */
+/** The blocks in which to search. `from` and `to` may still be tags. */
 export type LogScope =
   | { readonly kind: "block"; readonly blockHash: string }
   | { readonly kind: "range"; readonly from: string; readonly to: string };
 
-/** @throws RpcError when the filter names a block and a range. */
+/** @throws RpcError when the filter has both a block hash and a range. */
 export function scopeOf({ blockHash, fromBlock, toBlock }: LogFilter): LogScope {
   if (!blockHash) return { kind: "range", from: fromBlock ?? "latest", to: toBlock ?? "latest" };
   if (fromBlock || toBlock) {
@@ -72,7 +72,7 @@ export function scopeOf({ blockHash, fromBlock, toBlock }: LogFilter): LogScope 
   return { kind: "block", blockHash };
 }
 
-/** The conditions of a filter without its range; what is null is left out. */
+/** A filter's conditions without its range; null members are left out. */
 export const conditionsOf = ({ address: contracts, topics: positions }: LogFilter) => ({
   ...(contracts ? { address: contracts } : {}),
   ...(positions ? { topics: positions } : {}),
@@ -80,9 +80,7 @@ export const conditionsOf = ({ address: contracts, topics: positions }: LogFilte
 
 type Conditions = Pick<LogFilter, "address" | "topics">;
 
-/**
- * The alternatives in lower case. null means anything: for an empty list, or one with a null among the alternatives.
- */
+/** The alternatives in lower case. null means any value: the list is empty, or contains a null. */
 function alternativesOf(
   values: string | readonly (string | null)[] | null | undefined,
 ): readonly string[] | null {
@@ -92,8 +90,8 @@ function alternativesOf(
 }
 
 /**
- * 32 bytes that are the same for all filters which search for the same. The order and case of alternatives do not
- * count, nor do the ways to say "any". The number of topics does: a log with fewer does not match (as geth).
+ * 32 bytes that are equal for all filters with the same criteria. The order and case of alternatives, and the ways to
+ * accept any value, do not count. The number of topics does: a log with fewer topics does not match (as in geth).
  */
 export function criteriaHash(filter: Conditions): Buffer {
   const criteria = [filter.address, ...(filter.topics ?? [])].map((values) => {
@@ -104,12 +102,12 @@ export function criteriaHash(filter: Conditions): Buffer {
   return Buffer.from(keccakBytes(Buffer.from(JSON.stringify([contracts, positions]))));
 }
 
-/** The part of a log that a term is about: its address, or the topic in one of four positions. */
+/** The part of a log that a term is about: the address, or the topic in one of four positions. */
 export type LogField = 0 | 1 | 2 | 3 | 4;
 export const ADDRESS: LogField = 0;
 export const fieldOfTopic = (position: number): LogField => (position + 1) as LogField;
 
-/** A field that every matching log has, with one of several values. */
+/** A field in which every matching log has one of several values. */
 type Condition = {
   readonly field: LogField;
   readonly terms: ReadonlySet<number>;
@@ -117,10 +115,10 @@ type Condition = {
   readonly values: ReadonlySet<string>;
 };
 
-/** A log filter that is prepared for comparing: what each matching log has, and the terms by which to find it. */
+/** A log filter prepared for matching: the conditions on each log, with the index terms that find the logs. */
 export type LogMatcher = {
   readonly conditions: readonly Condition[];
-  /** A log with fewer topics does not match, also where a position accepts anything (as geth). */
+  /** A log with fewer topics does not match, even if the filter accepts any topic in these positions (as in geth). */
   readonly leastTopics: number;
 };
 
@@ -141,20 +139,20 @@ export const conditionOf = (field: LogField, values: readonly string[]): Conditi
 });
 
 /**
- * 32 bits of a value in its field, by which logs are indexed. Two values may have the same term, so whoever finds a log
- * by it compares the value itself. The case of hex digits does not count.
+ * A 32-bit hash of a value and its field, by which logs are indexed. Two values may have the same term, so a search
+ * must also compare the values. The case of hex digits does not count.
  */
 export function hashTerm(value: string, field: LogField): number {
   return mix(value, 0x811c9dc5 ^ field) >>> 0;
 }
 
-/** FNV-1a over the hex digits; `| 0x20` makes letters lower-case and leaves digits what they are. */
+/** FNV-1a over the hex digits; `| 0x20` lowers the case of letters, and leaves digits unchanged. */
 function mix(value: string, seed: number): number {
   let state = seed;
   for (let at = 2; at < value.length; at += 1) {
     state = Math.imul(state ^ (value.charCodeAt(at) | 0x20), 0x01000193);
   }
-  // FNV's low bits are weak for inputs of equal length, so they are mixed once more.
+  // FNV's low bits are weak for inputs of equal length, so another mixing step follows.
   state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   return state ^ (state >>> 13);
 }

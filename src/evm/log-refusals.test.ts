@@ -3,7 +3,7 @@ import { ownMsOf } from "../../test/support/own-time.ts";
 import { hasTooManyCriteria, sizeRefusal } from "./log-refusals.ts";
 
 const asked = { from: 0, to: 10_000_000 };
-/** Of which node or provider, about what, in which words, and the number of blocks that these name. */
+/** For each refusal: the node or provider, the kind, the text, and the number of blocks that the text contains. */
 const seen: readonly (readonly [string, "range" | "results", string, number?])[] = [
   [
     "Thirdweb",
@@ -166,7 +166,7 @@ describe("a range that the node proposes", () => {
       "query exceeds max results 20000, retry with the range 4028275-4028300",
       { about: "results", hint: 4028300 },
     ],
-    // As asked, which reth did; reversed; outside; from elsewhere; no number.
+    // The asked range itself (as reth); reversed; too long; with another begin; without a number.
     ["query exceeds max results 20000, retry with the range 4028275-4030000", { about: "results" }],
     ["returned more than 5 results. Try with [0x3d7773, 0x3d7772]", { about: "results" }],
     ["returned more than 5 results. Try with [0x3d7773, 0xffffffff]", { about: "results" }],

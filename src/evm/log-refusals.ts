@@ -1,22 +1,22 @@
-// What a node means when it refuses a log query for its size. Nodes have limits of their own, in blocks, in results or
-// in bytes, and many ways to say so: the table below.
+// Interprets a node's refusal of a log query for its size. Nodes limit blocks, results or bytes, and word their
+// refusals in many ways, which are listed in the table below.
 import type { LogRange } from "./log-filter.ts";
 
-/** A node's error, as far as it matters here. */
+/** The part of a node's error that is used here. */
 type NodeError = { readonly message: string; readonly data?: unknown };
 
 export type SizeRefusal = {
-  /** "range": so many blocks are never accepted. "results": these blocks have too many logs. */
+  /** "range": the node never accepts so many blocks. "results": these blocks have too many logs. */
   readonly about: "range" | "results";
-  /** The most blocks that the node accepts, by its own words; fewer than were asked for. */
+  /** The most blocks that the node says it accepts, if fewer than the query asked for. */
   readonly widest?: number;
-  /** The last block up to which the node would answer, by its own words; less than was asked for. */
+  /** The last block up to which the node says it would answer, if before the end of the asked range. */
   readonly hint?: number;
 };
 
 /**
- * What a refusal teaches for the next query.
- * @param asked The refused range. A number in the refusal that is not about a part of it is ignored.
+ * Reads the limits for the next query from a refusal.
+ * @param asked The refused range. Numbers that do not fit into it are ignored.
  * @returns undefined when the refusal is not about size.
  */
 export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | undefined {
@@ -36,26 +36,26 @@ export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | un
   return undefined;
 }
 
-/** Whether a node accepts fewer addresses or topics than were asked for; another one may accept them. */
+/** Whether the node accepts fewer addresses or topics than the query has; another node may accept them. */
 export const hasTooManyCriteria = ({ message }: NodeError): boolean =>
   CRITERIA.test(message.slice(0, LONGEST));
 
 const CRITERIA =
   /exceed max (?:addresses|topics)|less number of address|contains \d{1,9} filters\. the current limit/i;
 
-/** These are a contract's words, which may be any. */
+/** A revert reason is a contract's text, which may contain anything. */
 const REVERTED = /\brevert/i;
 
-/** No known refusal is longer, but a node may write anything. */
+/** Characters. All known refusals are shorter, but a node may write a longer text. */
 const LONGEST = 1000;
 
-/** The words of the refusal: some nodes give the reason as `data`, beside a message that says nothing. */
+/** The words of the refusal: some nodes give the reason in `data`, beside a message that says nothing. */
 const textOf = ({ message, data }: NodeError): string => {
   const rest = typeof data === "string" ? data : (JSON.stringify(data) ?? "");
   return `${message.slice(0, LONGEST)} ${rest.slice(0, LONGEST)}`.trim();
 };
 
-/** "10,000", "2K". NaN when there is none. */
+/** Reads "10,000" or "2K". @returns NaN when there is no text. */
 const numberOf = (text: string | undefined): number =>
   text === undefined
     ? Number.NaN
@@ -70,7 +70,7 @@ const HINTS = [
   /"from":"(?<from>0x[0-9a-f]{1,13})"[^{}]{0,60}"to":"(?<to>0x[0-9a-f]{1,13})"/i,
 ];
 
-/** The last block of a range that begins like the refused one and ends before it. */
+/** The end of a range in the text that begins like the refused range, and ends before it. */
 function hintIn(text: string, asked: LogRange): number | undefined {
   for (const words of HINTS) {
     const { from, to } = words.exec(text)?.groups ?? {};
@@ -80,12 +80,12 @@ function hintIn(text: string, asked: LogRange): number | undefined {
   return undefined;
 }
 
-/** "range": too many blocks, whatever is in them. "results": too much is in these blocks. */
+/** "range": too many blocks, whether they have logs or not. "results": these blocks have too many logs. */
 type Dialect = readonly [about: "range" | "results", of: string, words: RegExp];
 
 /**
- * How nodes and providers say that a log query is too large: about what, by whom, in which words (`widest` is the
- * number of blocks that are accepted; the test has the refusals that were seen). The first row that fits counts.
+ * The wordings in which nodes and providers refuse large log queries: the kind, its sources, and the pattern (its group
+ * `widest` is the accepted number of blocks). The test lists real refusals. The first matching row counts.
  */
 const dialects: readonly Dialect[] = [
   ["range", "Thirdweb", /number of requested blocks is (?<widest>[\d,]{1,12}k?)/i],
@@ -94,7 +94,7 @@ const dialects: readonly Dialect[] = [
     "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
     /returned more than [\d,]{1,12} (?:results|logs)|exceeds? max(?:imum)? results|too many (?:logs|results)|matched by query exceeds limit/i,
   ],
-  // The range that it names would be answered without a limit on results; any other range may be, too.
+  // Alchemy would answer the range in the text whatever its number of results; other ranges may work, too.
   ["results", "Alchemy", /log response size exceeded/i],
   ["results", "Infura, Arbitrum, Conflux", /query time(?:d )?out|narrow down/i],
   [

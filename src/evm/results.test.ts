@@ -11,7 +11,7 @@ type Sample = {
   readonly response?: { readonly result?: unknown };
 };
 
-// The recorded answers of real networks are outside of the repository.
+// The recorded results of real networks are outside of the repository.
 const folder = new URL("../../../shared/samples/", import.meta.url);
 const isThere = existsSync(folder);
 const samples: readonly Sample[] = isThere

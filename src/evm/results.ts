@@ -1,5 +1,5 @@
-// The objects that nodes answer with, as the specification describes them. Further fields are passed on, since networks
-// differ and new forks add some.
+// The schemas of objects in nodes' results, from the specification. Further members are allowed and passed on, since
+// networks differ and new forks add some.
 import { z } from "zod";
 import { findMembers } from "../jsonrpc/members.ts";
 import { address, bloom, data, hash, proofOfWorkNonce, quantity } from "./values.ts";
@@ -20,7 +20,7 @@ export const transaction = z
     transactionIndex: quantity.nullable().describe(pendingNull),
     value: quantity.describe("Value transferred in Wei."),
     v: quantity.describe("ECDSA recovery id."),
-    // Nodes write these numbers without leading zeros.
+    // Nodes write these numbers as QUANTITY, without leading zeros.
     r: data.or(quantity).describe("ECDSA signature r."),
     s: data.or(quantity).describe("ECDSA signature s."),
   })
@@ -129,7 +129,7 @@ export const replay = z
   })
   .meta({ id: "Replay", description: "What a transaction did." });
 
-/** The members of a block that are not in its header. */
+/** The members of a block that are not part of its header. */
 const BESIDE_HEADER: readonly string[] = [
   "transactions",
   "uncles",
@@ -139,9 +139,9 @@ const BESIDE_HEADER: readonly string[] = [
 ];
 
 /**
- * The header as nodes push it to subscribers of new heads.
+ * A block's header, as nodes push it to subscribers of new heads.
  * @param json The block as a node wrote it.
- * @param beside Further members that are not in the header.
+ * @param beside Further members that are not part of the header.
  */
 export function headerOf(json: Buffer, beside: readonly string[] = []): string {
   const members = Object.entries(JSON.parse(json.toString()) as object);
@@ -152,13 +152,13 @@ export function headerOf(json: Buffer, beside: readonly string[] = []): string {
 }
 
 /**
- * A log that is no longer part of the chain.
+ * A log that a reorg removed.
  * @param json The log as a node wrote it.
- * @returns The same with `removed: true`, in its place or at the end.
+ * @returns The log with `removed: true`, in the place of its `removed` or at the end.
  */
 export const asRemoved = (json: Buffer): Buffer => withRemoved(json, "true");
 
-/** The same log as it was while it was part of the chain. */
+/** As `asRemoved`, with `removed: false`: the log is part of the chain again. */
 export const asRestored = (json: Buffer): Buffer => withRemoved(json, "false");
 
 function withRemoved(json: Buffer, value: string): Buffer {

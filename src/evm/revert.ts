@@ -1,4 +1,4 @@
-// Recognises a reverted execution in the words of any node, and finds out why it reverted.
+// Recognises a reverted execution in the wording of any node, and extracts its reason.
 import { isData } from "./values.ts";
 
 /** A node's error object. */
@@ -9,23 +9,23 @@ export type NodeError = {
 };
 
 export type Revert = {
-  /** The contract's reason, if it is readable. */
+  /** The contract's reason, if readable. */
   readonly reason: string | undefined;
-  /** All bytes that the contract returned; undefined when the node does not tell them. */
+  /** All bytes that the contract returned; undefined when the node does not report them. */
   readonly data: string | undefined;
 };
 
-/** Deeper than any node wraps its revert data: Hardhat and Ganache put it in an object. */
+/** Levels. No node nests its revert data deeper; Hardhat and Ganache put it into an object. */
 const MAX_WRAPPING = 3;
 
-/** undefined when the error is not about a reverted execution. */
+/** @returns undefined when the error is not about a reverted execution. */
 export function readRevert(error: NodeError): Revert | undefined {
   const { code, message } = error;
-  // Parity uses -32015 for any failed execution; only a revert has data.
+  // Parity uses -32015 for any failed execution, but only a revert has data.
   const isRevert = code === 3 || (code === -32015 && isData(error.data));
   if (!isRevert && !saysRevert(message) && !saysRevert(error.data)) return undefined;
   const data = revertData(error.data, MAX_WRAPPING);
-  // What a node itself says about the data is ignored: geth says nothing about a custom error.
+  // The data prevails over the node's message: for a custom error geth's message contains no reason.
   const reason = data && data !== "0x" ? reasonOf(data) : reasonInText(message);
   return { data, reason };
 }
@@ -35,8 +35,8 @@ const saysRevert = (text: unknown): boolean =>
   typeof text === "string" && /\brevert(ed)?\b/i.test(text);
 
 /**
- * As they are (geth), after "Reverted " (Parity, Nethermind, Conflux) or inside an object (Hardhat: data, Ganache:
- * result, return).
+ * The revert bytes: the value itself (geth), the end of "Reverted 0x…" (Parity, Nethermind, Conflux), or a member of an
+ * object (Hardhat: data, Ganache: result, return).
  */
 function revertData(value: unknown, levels: number): string | undefined {
   if (typeof value === "string") {
@@ -55,7 +55,7 @@ function revertData(value: unknown, levels: number): string | undefined {
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
 
-/** "execution reverted: why", "… revert why", "reverted with reason string 'why'". */
+/** Reads "execution reverted: why", "… revert why" and "reverted with reason string 'why'". */
 function reasonInText(message: string): string | undefined {
   const quoted = /reverted with reason string '(.*)'/s.exec(message)?.[1];
   return quoted ?? /\brevert(?:ed)?:?\s+(?!with\b|without\b)(.+)$/is.exec(message)?.[1];
@@ -65,7 +65,7 @@ const ERROR_SELECTOR = "0x08c379a0"; // Error(string)
 const PANIC_SELECTOR = "0x4e487b71"; // Panic(uint256)
 const WORD = 64;
 
-/** The reason that Solidity put into the revert bytes, in geth's words for a panic. */
+/** The reason that Solidity encodes in the revert bytes; a panic is worded as by geth. */
 export function reasonOf(data: string): string | undefined {
   const selector = data.slice(0, ERROR_SELECTOR.length).toLowerCase();
   const body = data.slice(ERROR_SELECTOR.length);
@@ -75,13 +75,13 @@ export function reasonOf(data: string): string | undefined {
   return panicReasons.get(code) ?? `unknown panic code: 0x${code.toString(16)}`;
 }
 
-/** An ABI string: where it starts, how long it is, its bytes. undefined when they do not fit. */
+/** An ABI string: its offset, its length, its bytes. undefined when they do not fit. */
 function decodeString(body: string): string | undefined {
   const offset = wordAt(body, 0);
   const length = wordAt(body, offset);
   const start = (offset + 32) * 2;
   const end = start + length * 2;
-  // NaN, from a word that is missing, fails as well.
+  // `!(<=)` also rejects NaN, which a missing word gives.
   if (!(end <= body.length)) return undefined;
   return Buffer.from(body.slice(start, end), "hex").toString("utf8");
 }

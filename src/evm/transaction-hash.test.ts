@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { keccak256OfData } from "./keccak.ts";
 import { hashOfSigned } from "./transaction-hash.ts";
 
-const customCrypto = { kzg: {} as KZG }; // asked for, never used
+const customCrypto = { kzg: {} as KZG }; // required, never used
 const commonOf = (hardfork: Hardfork) => new Common({ chain: Mainnet, hardfork, customCrypto });
 const secret = hexToBytes(`0x${"46".repeat(32)}`);
 const to = `0x${"11".repeat(20)}` as const;
@@ -26,7 +26,7 @@ const signed = (given: object): TypedTransaction =>
   createTx(given as Parameters<typeof createTx>[0], { common }).sign(secret);
 const hexOf = (transaction: TypedTransaction): string => bytesToHex(transaction.serialize());
 
-/** A blob transaction with a blob as large as real ones, as it is sent and its hash. */
+/** A transaction with a blob of realistic size: the bytes that are sent, and the hash. */
 function sentWithBlob(given: object, hardfork: Hardfork): { sent: string; hash: string } {
   const proof = `0x${"88".repeat(48)}` as const;
   const transaction = createBlob4844Tx(
@@ -95,14 +95,14 @@ describe("the hash of a signed transaction", () => {
 
   it.each([
     "0x03", // nothing after the type
-    "0x03f8", // a length that is not there
-    "0x03ff", // of eight digits
+    "0x03f8", // a missing length field
+    "0x03ff", // a missing length field of eight bytes
     "0x03ffffffffffffffffff",
     "0x03c0", // an empty list
-    "0x03c1c1", // a transaction that goes beyond
-    "0x03c3c105", // no blobs beside it, and no whole list
+    "0x03c1c1", // a transaction longer than its list
+    "0x03c3c105", // no blobs, and an incomplete list
     "0x0383010203", // no list at all
-    "0x0380c105", // a list behind what is none
+    "0x0380c105", // a list behind an empty string
   ])("of the malformed %s is that of its bytes", (raw) => {
     expect(hashOfSigned(raw).hash).toBe(keccak256OfData(raw));
   });

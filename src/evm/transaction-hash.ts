@@ -1,13 +1,13 @@
-// The hash of a signed transaction from its bytes, so that it is known whatever became of the sending.
+// Computes a signed transaction's hash from its bytes: the hash is then known even if sending fails.
 import { keccak256 } from "./keccak.ts";
 
 export type SignedHash = {
   readonly hash: string;
-  /** false: only some network knows the type, and may hash it in another way. */
+  /** false: only some network knows the transaction type, and may hash it differently. */
   readonly isCertain: boolean;
 };
 
-/** @param data The signed transaction as DATA. Malformed bytes have some hash as well. */
+/** @param data The signed transaction, as DATA. For malformed bytes the hash is meaningless. */
 export function hashOfSigned(data: string): SignedHash {
   const bytes = Buffer.from(data.slice(2), "hex");
   const [first = 0] = bytes;
@@ -15,7 +15,7 @@ export function hashOfSigned(data: string): SignedHash {
   return { hash: keccak256(hashed), isCertain: first >= LIST || STANDARD_TYPES.has(first) };
 }
 
-/** EIP-2930, 1559, 4844, 7702. A transaction without a type begins with the list that it is. */
+/** EIP-2930, 1559, 4844, 7702. A legacy transaction, without a type, begins with an RLP list prefix. */
 const STANDARD_TYPES: ReadonlySet<number> = new Set([1, 2, 3, 4]);
 const BLOB_TYPE = 3;
 
@@ -23,8 +23,8 @@ const SHORT = 0x80;
 const LIST = 0xc0;
 
 /**
- * EIP-4844 and EIP-7594: a transaction is sent in a list with its blobs and their proofs, but hashed alone. The first
- * item of the transaction's own list is the chain id, which is no list.
+ * EIP-4844 and EIP-7594: a transaction is sent in a list with its blobs and their proofs, but its hash covers only the
+ * transaction. A transaction without blobs is recognised by its first item, the chain id, which is not a list.
  */
 function withoutBlobs(bytes: Buffer): Buffer {
   const envelope = itemAt(bytes, 1);
@@ -36,21 +36,21 @@ function withoutBlobs(bytes: Buffer): Buffer {
 
 type Item = {
   readonly isList: boolean;
-  /** Where the content of the item begins. */
+  /** The offset of the item's content. */
   readonly start: number;
   readonly end: number;
 };
 
-/** The bounds of the RLP item at a position; undefined when it ends beyond the bytes. */
+/** The bounds of the RLP item at an offset; undefined when the item ends beyond the bytes. */
 function itemAt(bytes: Buffer, position: number): Item | undefined {
   const first = bytes[position];
   if (first === undefined) return undefined;
   if (first < SHORT) return { isList: false, start: position, end: position + 1 };
   const isList = first >= LIST;
   const size = first - (isList ? LIST : SHORT);
-  const digits = Math.max(0, size - 55); // that the length itself takes
+  const digits = Math.max(0, size - 55); // bytes of the length field
   const start = position + 1 + digits;
-  // No transaction is so long that its length has more than six bytes.
+  // No transaction is long enough for a length field of more than six bytes.
   if (digits > 6 || start > bytes.length) return undefined;
   const length = digits === 0 ? size : bytes.readUIntBE(position + 1, digits);
   const end = start + length;

@@ -5,7 +5,7 @@ import { ambiguityIn, isWrittenOnce, TOO_DEEP, whyUnreadable } from "./ambiguity
 
 const isAmbiguous = (text: string): boolean => ambiguityIn(Buffer.from(text)) !== undefined;
 
-/** JSON as a list of members, which an object cannot hold: it may have the same name twice. */
+/** JSON as a list of members, so that a name can occur twice, as it cannot in an object. */
 type Node =
   | { readonly kind: "scalar"; readonly text: string }
   | { readonly kind: "array"; readonly items: readonly Node[] }
@@ -52,7 +52,7 @@ function write(value: Node, space: string): string {
   return `{${members.join(`${space},`)}${space}}`;
 }
 
-/** The rule, said once more and slowly. */
+/** The rule of `ambiguityIn`, implemented plainly and slowly. */
 function collides(value: Node): boolean {
   if (value.kind === "scalar") return false;
   if (value.kind === "array") return value.items.some(collides);
@@ -69,10 +69,10 @@ describe("members that readers may take for each other", () => {
     '{"logs":[{"topics":[]},{"address":"0x1","topics":[{"a":1,"A":2}]}]}',
     '{"accessList":[{"storageKeys":[],"address":"0x","Address":"0x"}]}',
     '[{"to":1 , "TO" :2}]',
-    // Escapes: this says "data" twice.
+    // With the escape decoded, "data" occurs twice.
     '{"d\\u0061ta":1,"data":2}',
     '{"d\\u0061ta":1}',
-    // Go folds both to ASCII letters: the Kelvin sign to k, the long s to s.
+    // Go folds both characters to ASCII letters: the Kelvin sign to k, the long s to s.
     '{"\u212aey":1,"key":2}',
     '{"\u017ftatus":1,"status":2}',
     '{"\u017ftatus":1}',
@@ -120,7 +120,7 @@ describe("members that readers may take for each other", () => {
   it.each([
     ['{"a":"0x1","b":[{"c":null,"d":false,"e":true},[],{}]}', true],
     ['{"a":"0x1","a":"0x1"}', false],
-    ['{"a":1e3,"a":10}', false], // longer as it is written out
+    ['{"a":1e3,"a":10}', false], // 1e3 is shorter than the number written out
     ['{"a":"0x1", "b":""}', false],
     ['{"topic":"","Topic":""}', false],
   ])("may be in %s: %s is not", (text, isOnce) => {
@@ -146,7 +146,7 @@ describe("what a caller sent", () => {
     '{"data":"0x1","data":"0x2"}',
     '{"data":"0x1","Data":"0x2"}',
     '{"d\\u0061ta":"0x1","data":"0x2"}',
-    '{"d\\u0061ta":1}', // nobody needs an escape to name a member
+    '{"d\\u0061ta":1}', // no name needs an escape
     '[{"a":[{"b":{"c":1,"c":1}}]}]',
     '{"a":{"x":1},"a":{"x":1}}',
     '{"a":{},"a":{}}',
@@ -155,7 +155,7 @@ describe("what a caller sent", () => {
     '{"__proto__":1,"__PROTO__":2}',
     '{"":1,"":2}',
     '{"a":":","a":":"}',
-    '{"a":"\\u003a","a":1}', // a colon that the duplicate could hide behind
+    '{"a":"\\u003a","a":1}', // counted as a colon, it would balance the duplicate
     '{"a":1,"a":"\\u003A"}',
     `{${Array.from({ length: 20 }, (_, index) => `"a${index}":1`).join()},"A7":1}`,
     `{"data":"0x${"00".repeat(1000)}","data":"0x"}`,
@@ -180,7 +180,7 @@ describe("what a caller sent", () => {
   });
 
   it("may not hide behind a parse that takes an escaped name for another one", () => {
-    // V8 13.6 looks for the name that stood in this place before.
+    // V8 13.6 looks for the name that an earlier object had in this place.
     for (let count = 0; count < 10; count += 1) JSON.parse('{"to":1,"\\\\u":2}');
     expect(check('{"to":1,"\\u0074o":2}')).toContain("unusual name");
   });
@@ -214,7 +214,7 @@ describe("what a caller sent", () => {
   });
 });
 
-/** As somebody writes it who may write a member twice, in any case, and spell any character with an escape. */
+/** A member name as an attacker writes it: repeated, in any case, with any character escaped. */
 const letter = fc.constantFrom("a", "A", "b", "s", "\u017f", ":", "\\", '"', "{");
 const spelled = fc
   .array(fc.tuple(letter, fc.boolean()), { maxLength: 3 })

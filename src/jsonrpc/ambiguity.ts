@@ -1,24 +1,24 @@
-// Whether every reader of a JSON text reads the same in it. Of members with one name some readers take
-// the last (JSON.parse), others the first, and some, as Go's, do not look at the case of letters.
+// Whether all JSON readers understand a text alike. Of members with the same name, some readers take the last
+// (JSON.parse), others the first; some readers, as Go's, ignore the case of letters in names.
 import { atOnce, type Work } from "../lib/turns.ts";
 import { BACKSLASH, CLOSE_BRACE, COLON, OPEN_BRACE, QUOTE } from "./ascii.ts";
 import { isSpace, skipString } from "./members.ts";
 
 const LONGEST_SHOWN = 40;
-/** Bytes between two pauses: a tenth of a millisecond. */
+/** Bytes between two pauses: scanning them takes a tenth of a millisecond. */
 const STEP = 1 << 16;
 
 /**
- * Why readers may differ: an object, at any depth, has two members of one name, or of names that differ
- * in the case of letters only; or a name is written with escapes or beyond ASCII, where readers have
- * ideas of their own about what is the same (Go folds the Kelvin sign to k).
+ * Says why readers may understand a text differently. Either an object, at any depth, has two members with the same
+ * name, or with names that differ only in case; or a name contains escapes or characters beyond ASCII, which readers
+ * compare differently (Go folds the Kelvin sign to k).
  *
- * @param json What JSON.parse takes; of other texts a word is said or not.
- * @returns undefined when all readers read the same.
+ * @param json Valid JSON. For other texts the result means nothing.
+ * @returns undefined when all readers understand the text alike.
  */
 export const ambiguityIn = (json: Buffer): string | undefined => atOnce(findAmbiguity(json));
 
-/** The same in steps. */
+/** As `ambiguityIn`, in steps. */
 export function* findAmbiguity(json: Buffer): Work<string | undefined> {
   const search = new Search(json);
   while (!search.isOver) {
@@ -28,22 +28,22 @@ export function* findAmbiguity(json: Buffer): Work<string | undefined> {
   return search.found;
 }
 
-/** What is said of a value that nests deeper than asked for. Nobody looked further. */
+/** The verdict about a value that nests deeper than the caller allows; its deeper levels are not examined. */
 export const TOO_DEEP = "nests too deep";
 
 /**
- * The same as `ambiguityIn`, at less cost: mostly it is enough to count.
+ * As `ambiguityIn`, but cheaper: counting is mostly enough.
  *
- * Each member has a colon that stands in no string. When a text without escapes has no more colons than the
- * parsed value has members, then the parse dropped none. Else there are colons in strings, or two members of one
- * name, and the bytes are looked through.
+ * Each member has one colon outside of strings. If an ASCII text without escapes has as many colons as the parsed value
+ * has members, then JSON.parse dropped no member. Otherwise strings contain colons, or two members share a name, and
+ * `ambiguityIn` scans the bytes.
  *
- * Names with escapes are no business of JSON.parse: V8 13.6, in Node 24, reads "\u0074o" as the name `\u` when an
+ * The count does not trust JSON.parse with escaped names: V8 13.6, in Node 24, reads "\u0074o" as the name `\u` when an
  * object that it parsed before has that name in this place.
  *
- * @param text The same as `json`. @param value What JSON.parse made of it.
- * @param levels How deep the value may nest; it is walked by recursion.
- * @returns Why readers may differ, TOO_DEEP, or undefined when all read the same.
+ * @param text The same text as `json`. @param value The value that JSON.parse made of the text.
+ * @param levels How deep the value may nest; the count recurses through it.
+ * @returns Why readers may differ, TOO_DEEP, or undefined when all readers understand the text alike.
  */
 export function whyUnreadable(
   { json, text, value }: { json: Buffer; text: string; value: unknown },
@@ -55,7 +55,7 @@ export function whyUnreadable(
   return isPlain && colonsIn(text) === members ? undefined : ambiguityIn(json);
 }
 
-/** Infinity for what nests too deep, and NaN for names that differ in case: both stay so in any sum. */
+/** Members at all depths; Infinity if the value nests too deep, NaN if names differ only in case. Both survive sums. */
 function countMembers(value: unknown, levels: number): number {
   if (typeof value !== "object" || value === null) return 0;
   if (levels === 0) return Number.POSITIVE_INFINITY;
@@ -72,11 +72,11 @@ function countMembers(value: unknown, levels: number): number {
 }
 
 /**
- * Whether a text says no more than the value that JSON.parse made of it, in the shortest way there is: then the parse dropped
- * no member, since that would have been further text. Where a number is in it, or it nests deeper than a block, that is
- * not known.
+ * Whether a text is the shortest text for the value that JSON.parse made of it. If so, the parse dropped no member: a
+ * dropped member would have made the text longer. False also means unknown: the value contains a number, or nests
+ * deeper than a block.
  *
- * @param length Of the text, which is ASCII without escapes.
+ * @param length The length of the text, which is ASCII without escapes.
  */
 export const isWrittenOnce = (value: unknown, length: number): boolean =>
   shortestLength(value, BLOCK_LEVELS) === length;
@@ -84,7 +84,7 @@ export const isWrittenOnce = (value: unknown, length: number): boolean =>
 /** A block nests six levels deep: block, transactions, transaction, access list, entry, keys. */
 const BLOCK_LEVELS = 8;
 
-/** NaN where it is not known, or names differ in case. */
+/** The length of the shortest text for a value; NaN if it is unknown, or if names differ only in case. */
 function shortestLength(value: unknown, levels: number): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value === "boolean" || value === null) return value === false ? 5 : 4;
@@ -100,15 +100,15 @@ function shortestLength(value: unknown, levels: number): number {
   return length;
 }
 
-// Objects of a few kinds come again and again, so their names are looked at once.
+// Objects of a few kinds occur again and again: the cache lets each set of names be compared once.
 
 type Names = { readonly names: readonly string[]; readonly length: number };
 const knownNames: (Names | undefined)[] = [];
 const KNOWN_NAMES = 64;
-/** Of all names of an object, in characters. */
+/** Characters of all names of one cached object. */
 const KNOWN_LENGTH = 1_024;
 
-/** What an object of these members takes without their values; NaN where names differ in case only. */
+/** The length of an object's text without its members' values; NaN if names differ only in case. */
 function lengthOfNames(names: readonly string[]): number {
   const { length } = names;
   const last = names[length - 1] ?? "";
@@ -129,7 +129,7 @@ function areEqual(ones: readonly string[], others: readonly string[]): boolean {
   return true;
 }
 
-/** Most objects have so few members that comparing each with each is the fastest. */
+/** Up to this many members, which most objects have, comparing all pairs of names is the fastest. */
 const FEW = 10;
 
 function areAlike(names: readonly string[]): boolean {
@@ -148,9 +148,9 @@ const isAlike = (one: string, other: string): boolean =>
   (one.charCodeAt(0) | CASE) === (other.charCodeAt(0) | CASE) &&
   one.toLowerCase() === other.toLowerCase();
 
-/** What tells a small letter of ASCII from its capital. */
+/** The bit that differs between a lowercase ASCII letter and its capital. */
 const CASE = 0x20;
-/** The runtime's own search is the fastest where colons are rare, and slow where there is little else. */
+/** After this many colons a loop counts the rest: the runtime's search is the fastest only where colons are rare. */
 const RARE = 64;
 
 function colonsIn(text: string): number {
@@ -220,20 +220,17 @@ const WORDS = {
 
 type Added =
   | "new"
-  /** The object has a member of this name, or of one that differs in the case of letters only. */
+  /** The object already has a member with this name, or with a name that differs only in case. */
   | "taken"
-  /** Written with escapes, or beyond ASCII. */
+  /** The name contains escapes or characters beyond ASCII. */
   | "unusual";
 
-/** In an object of more members than this, names are found in a set: to compare each with each would cost their square. */
+/** Above this many members, an object's names go into a set: the time to compare all pairs grows with their square. */
 const MANY = 32;
 
-/**
- * The objects that are open at an offset, with the names of their members so far: finds out whether a name was
- * there before, without making a string of it.
- */
+/** The objects that are open at an offset. Detects a repeated member name without making a string of the name. */
 class OpenObjects {
-  /** Of all open objects, one behind the other: the members' folded hashes, and the spans of their names. */
+  /** Of all open objects, in order of depth: the members' folded hashes, and the spans of their names. */
   #hashes = new Int32Array(128);
   #starts = new Int32Array(128);
   #ends = new Int32Array(128);
@@ -241,7 +238,7 @@ class OpenObjects {
   /** For each open object, the index of its first member. */
   #firsts = new Int32Array(64);
   #depth = 0;
-  /** The names of open objects that have many, by depth. */
+  /** By depth, the names of the open objects with more than MANY members. */
   readonly #sets = new Map<number, Set<string>>();
 
   open(): void {
@@ -257,7 +254,7 @@ class OpenObjects {
     this.#members = this.#firsts[this.#depth] ?? 0;
   }
 
-  /** The next member of the innermost object. @param start Behind the opening quote; `end` before the closing one. */
+  /** Adds a member to the innermost object. @param start Behind the opening quote. @param end Before the other. */
   add(json: Buffer, start: number, end: number): Added {
     let hash = 0;
     for (let at = start; at < end; at += 1) {
@@ -289,7 +286,7 @@ class OpenObjects {
     return true;
   }
 
-  /** @returns false when it was there. */
+  /** @returns false when the set already has the name. */
   #addToSet(json: Buffer, first: number, name: string): boolean {
     let names = this.#sets.get(this.#depth);
     if (!names) {

@@ -1,18 +1,18 @@
-// Looks through a body before it is parsed: how deeply it nests, and how many members a batch has. Parsing is
-// expensive; this is one pass over the bytes, which ends when a bound is exceeded.
+// Checks a body before it is parsed: how deep it nests, and how many members a batch has. Parsing is expensive; this
+// scan is one pass over the bytes, which ends when a bound is exceeded.
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
 import { StringScanner } from "./value-scanner.ts";
 
 export type BodyBounds = {
-  /** Levels of arrays and objects, with the outermost. */
+  /** Levels of arrays and objects, including the outermost. */
   readonly depth: number;
-  /** The members of a batch. */
+  /** Members of a batch. */
   readonly members: number;
 };
 
 export type BodyVerdict = "within bounds" | "too deep" | "too many members";
 
-/** Takes a body as it comes, in one piece or several. What is no JSON is left to the parser. */
+/** Takes a body in one piece or several. The parser, not the scan, detects bodies that are not JSON. */
 export class BodyScan {
   /** How many brackets are open. */
   #depth = 0;
@@ -28,8 +28,10 @@ export class BodyScan {
   }
 
   /**
-   * @param marks Is filled with the offsets of a batch's own brackets and commas.
-   * @returns What is known of the body so far. The bytes follow those that were taken before.
+   * Scans the next bytes of the body.
+   *
+   * @param marks Receives the offsets of a batch's own brackets and commas.
+   * @returns The verdict on all bytes so far.
    */
   take(bytes: Buffer, marks?: number[]): BodyVerdict {
     const { length } = bytes;

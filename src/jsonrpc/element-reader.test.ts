@@ -5,7 +5,7 @@ import { ElementReader, parseList } from "./element-reader.ts";
 import { findElements, findInnerObjects, findList, textOf } from "./members.ts";
 import { parsed } from "./raw-json.ts";
 
-/** What is read, and whether it is one array. */
+/** The elements that the reader returns, and whether it finds the array broken. */
 function read(text: string): { values: unknown[]; texts: string[]; isBroken: boolean } {
   const json = Buffer.from(text);
   const reader = new ElementReader(json);

@@ -1,5 +1,5 @@
-// Reads the elements of a JSON array as values, one after the other. Where it can be, only the runtime's own search and
-// parser look at its bytes.
+// Reads the elements of a JSON array as values, one after the other. Where possible, only the runtime's own search and
+// parser look at the bytes.
 import { isAscii } from "node:buffer";
 import type { Work } from "../lib/turns.ts";
 import { isWrittenOnce } from "./ambiguity.ts";
@@ -16,16 +16,16 @@ import { ElementStream } from "./element-stream.ts";
 import { type List, type Span, skipSpace, skipValue } from "./members.ts";
 import { parsed } from "./raw-json.ts";
 
-/** For an object without objects in it, such as a log or a transfer, no other code looks at its bytes. */
+/** For an object without inner objects, such as a log or a transfer, no other code looks at the bytes. */
 export class ElementReader {
-  /** The last element: its position, its text, and its value; undefined when it is no JSON. */
+  /** The last element: its span, its text and its value; the value is undefined if the text is not JSON. */
   start = 0;
   end = 0;
   text = "";
   value: unknown;
-  /** The bytes are not one array. It is known when `next` says that there is no further element. */
+  /** Whether the bytes are not one array. Reliable once `next` has returned false. */
   isBroken = false;
-  /** Where to look for the next element, or the end of the array. */
+  /** The offset of the next comma, or of the array's end; before the first element, of the opening bracket. */
   #at: number;
   #isFirst = true;
   readonly #json: Buffer;
@@ -51,8 +51,8 @@ export class ElementReader {
   }
 
   /**
-   * If the text up to the first closing brace is an object, it is the element: no JSON value that begins with a brace
-   * is the beginning of another one.
+   * Takes the text up to the first closing brace for the element. If that text parses as an object, it is the element:
+   * no JSON object is the beginning of another one.
    */
   #readFlat(): boolean {
     if (this.#json[this.start] !== OPEN_BRACE) return false;
@@ -86,33 +86,33 @@ export class ElementReader {
 export type ParsedList =
   | {
       readonly kind: "parsed";
-      /** The text, with an empty array in place of the one that was looked for. */
+      /** The value of the text, with an empty array in place of the array that was looked for. */
       readonly around: unknown;
       readonly elements: readonly unknown[];
-      /** Where they stand. Of several arrays at the path these are the elements of all, and where the last one stands. */
+      /** The spans. If several arrays have the path, the elements of all of them, and the span of the last array. */
       readonly at: PlacedList;
     }
-  /** What stands behind them was not looked at. */
+  /** The array has more elements than allowed; the parser stopped there. */
   | { readonly kind: "too many" }
   | { readonly kind: "malformed" };
 
 export type PlacedList = List & {
   /**
-   * For each element where the braces stand in it, in pairs, that nest no deeper than in the element itself. They are those
-   * of its objects, if it has as many; else some stand in texts. Left out: nobody looked.
+   * For each element, the spans of the pairs of braces one level inside it. They are the spans of its inner objects if
+   * it has as many; otherwise some of the braces stand in strings. Left out if the reader did not look for them.
    */
   readonly inner?: readonly (readonly Span[])[];
-  /** Whether all readers read the same in the whole text (`ambiguity.ts`); false: it is not known. */
+  /** Whether all readers understand the whole text alike (`ambiguity.ts`); false: unknown. */
   readonly isClear: boolean;
 };
 
-/** Bytes between two pauses: under a millisecond's work. */
+/** Bytes between two pauses: parsing them takes less than a millisecond. */
 const STEP = 1 << 16;
 
 /**
- * Parses a long text in steps: the elements of one array in it one by one, then what is around them.
+ * Parses a long text in steps: first the elements of one array in it, one by one, then the text around the array.
  *
- * @param options.path See `ElementStreamOptions`. @param options.most Elements.
+ * @param options.path See `ElementStreamOptions`. @param options.most The number of elements allowed.
  */
 export function* parseList(
   json: Buffer,
@@ -147,17 +147,17 @@ function* parseAnyList(
   return { kind: "parsed", around, elements, at };
 }
 
-/** A longer text is not looked through for what is not plain. */
+/** Bytes; in a longer text, the search for characters that are not plain would take too long. */
 const LONGEST_PLAIN = 1 << 24;
 
 /**
- * The same of a list as nodes write it: of objects, without spaces between them, in ASCII without escapes. The runtime's own
- * search finds where they end.
+ * As `parseAnyList`, for a list as nodes write it: of objects without spaces between them, in ASCII without escapes.
+ * The runtime's own search finds the ends of the objects.
  *
- * Braces in texts do no harm. What is taken for an element is one: it parses, and no JSON object is the beginning of
- * another. Without escapes the name of the list stands nowhere but where it is a name, or a whole text.
+ * Braces in strings do no harm: each candidate element must parse, and no JSON object is the beginning of another one.
+ * Without escapes, the quoted name of the list occurs only as a member name or as a whole string.
  *
- * @returns undefined when it is written in another way, or is no JSON.
+ * @returns undefined when the text is written in another way, or is not JSON.
  */
 function* parsePlainList(
   json: Buffer,
@@ -197,7 +197,7 @@ function* parsePlainList(
   return { kind: "parsed", around, elements, at: { start, end, elements: spans, inner, isClear } };
 }
 
-/** Where the list's bracket stands; -1 when that is not sure. */
+/** The offset of the list's opening bracket; -1 when it is uncertain. */
 function startOfList(json: Buffer, name: string | undefined): number {
   if (name === undefined) return json[0] === OPEN_BRACKET ? 0 : -1;
   const quoted = JSON.stringify(name);
@@ -210,16 +210,16 @@ function startOfList(json: Buffer, name: string | undefined): number {
 const isListIn = (around: unknown, name: string | undefined): boolean =>
   Array.isArray(name === undefined ? around : (around as Readonly<Record<string, unknown>>)[name]);
 
-/** How much of the bytes is a string at one time, unless one object is longer. A large string is new memory each time. */
+/** Bytes that are decoded to a string at a time, unless one object is longer. Each large string is a new allocation. */
 const WINDOW = 1 << 16;
 
-/** Reads objects of a text that is ASCII without escapes, rising. */
+/** Reads the objects of a text in ASCII without escapes, at rising offsets. */
 class PlainObjects {
-  /** The last object, the offset behind it, and the pairs of braces in it; none when some have others in them. */
+  /** The last object, the offset behind it, and the pairs of braces inside it; empty if some pairs contain others. */
   value: unknown;
   end = -1;
   pairs: Span[] = [];
-  /** What the text begins with, and its next braces. */
+  /** The offset at which `#text` begins in the bytes, and the next braces in `#text`. */
   #from = 0;
   #text = "";
   #open = -1;
@@ -230,7 +230,7 @@ class PlainObjects {
     this.#json = json;
   }
 
-  /** @returns Whether an object begins there, and was read. */
+  /** @returns Whether an object begins at `start` and was read. */
   read(start: number): boolean {
     if (this.#json[start] !== OPEN_BRACE) return false;
     let end = this.#findEnd(start);
@@ -251,7 +251,7 @@ class PlainObjects {
     return this.#from + this.#text.length === this.#json.length;
   }
 
-  /** The offset behind the braces that begin there; -1 when they do not end in the text, or none begin. */
+  /** The offset behind the object that begins at `start`; -1 when none begins there, or none ends within `#text`. */
   #findEnd(start: number): number {
     const text = this.#text;
     const from = this.#from;

@@ -23,7 +23,7 @@ function read(
   return { rest: stream.finish()?.toString(), elements, wasTaken };
 }
 
-/** All at once, byte by byte, and between: whatever is true of a document is true however it comes. */
+/** All at once, byte by byte, and between: the rules must hold for chunks of any size. */
 const sizes = [1e6, 1, 2, 3, 5];
 
 describe.each(sizes)("in chunks of %d bytes", (size) => {

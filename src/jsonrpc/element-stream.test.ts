@@ -25,13 +25,13 @@ function inChunks(text: string | Buffer, size: number): Buffer[] {
   return Array.from({ length: count }, (_, i) => json.subarray(i * size, (i + 1) * size));
 }
 
-/** The document cut at each of the places, which may coincide: then a chunk is empty. */
+/** The document cut at each of the offsets; equal offsets make an empty chunk. */
 function cutAt(json: Buffer, seeds: readonly number[]): Buffer[] {
   const places = seeds.map((seed) => seed % (json.length + 1)).sort((a, b) => a - b);
   return [0, ...places].map((from, i) => json.subarray(from, places[i] ?? json.length));
 }
 
-/** Text that brackets, quotes, escapes and long UTF-8 sequences stand in; long enough for both ways to search. */
+/** Strings with brackets, quotes, escapes and long UTF-8 sequences; long enough for both searches of the scanner. */
 const awkwardText = fc.string({
   maxLength: 120,
   unit: fc.constantFrom('"', "\\", "[", "]", "{", "}", ",", ":", "\n", "é", "€", "😀", "a"),

@@ -1,5 +1,5 @@
-// Reads a JSON document that is larger than memory should hold: the elements of one array in it are
-// handed out one by one as their bytes arrive, in chunks that are cut anywhere, and only the rest is kept.
+// Reads a JSON document that is too large for memory, in chunks cut anywhere: hands out the elements of one array in it
+// one by one as their bytes arrive, and keeps only the rest of the document.
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -13,9 +13,9 @@ import { isSpace, type Span } from "./members.ts";
 import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 
 export type ElementStreamOptions = {
-  /** Where the array is, e.g. ["result", "structLogs"]: members of objects from the top. */
+  /** The member names from the top down to the array, e.g. ["result", "structLogs"]. */
   readonly path: readonly string[];
-  /** Of one element, and of all that is not an element, in bytes. */
+  /** The maximum size, in bytes, of one element, and of everything that is not an element. */
   readonly maxElementBytes: number;
   readonly maxRestBytes: number;
 };
@@ -30,24 +30,24 @@ export class ElementStream {
   readonly #array: ArrayReader;
   readonly #value = new ValueScanner();
   readonly #rest: GrowingBytes;
-  /** From here on the current chunk is still to go to the rest; undefined within the array, which never does. */
+  /** The rest still lacks the chunk's bytes from this offset on. Undefined within the array, which the rest omits. */
   #restFrom: number | undefined = 0;
   #keyStartInRest = 0;
   #state: State = "before value";
-  /** How many objects are open, all of them on the path: others are passed over as one value. */
+  /** How many objects are open. All of them are on the path: an object off the path is skipped as one value. */
   #depth = 0;
-  /** Whether the keys down to the value that comes next are those of the path. */
+  /** Whether the keys down to the next value are those of the path. */
   #isOnPath = true;
   #isBroken = false;
 
-  /** How many bytes came before the current chunk. */
+  /** The number of bytes before the current chunk. */
   #passed = 0;
-  /** Where the array stands that was read last. */
+  /** The span of the array that was read last. */
   #arrayAt: Span = { start: 0, end: 0 };
 
   /**
-   * @param onElement Gets the parsed element, and where it stands in the document; false: the others are of no use and
-   * are only skipped.
+   * @param onElement Gets the parsed element and its span in the document; if it returns false, the stream skips all
+   *   further elements.
    */
   constructor(options: ElementStreamOptions, onElement: OnElement) {
     this.#path = options.path;
@@ -55,17 +55,17 @@ export class ElementStream {
     this.#rest = new GrowingBytes(options.maxRestBytes);
   }
 
-  /** What it takes in memory, in bytes. */
+  /** The memory that the stream takes, in bytes. */
   get heldBytes(): number {
     return this.#array.heldBytes + this.#rest.heldBytes;
   }
 
-  /** Where the array stands that was read last, its brackets included. */
+  /** The span of the array that was read last, including its brackets. */
   get arrayAt(): Span {
     return this.#arrayAt;
   }
 
-  /** @returns false when the document is malformed or too large: further chunks are of no use. */
+  /** @returns false when the document is malformed or too large: further chunks are useless. */
   add(chunk: Buffer): boolean {
     if (this.#isBroken) return false;
     let at = 0;
@@ -77,16 +77,16 @@ export class ElementStream {
   }
 
   /**
-   * The document with `[]` in place of the array. Its nesting is sound; its numbers, words and what
-   * stands within the values off the path are not checked further.
+   * The document with `[]` in place of the array. Its nesting is sound; its numbers and words, and the content of
+   * values off the path, are not checked.
    *
-   * @returns undefined when it was cut off, malformed, too large, or neither an object nor an array.
+   * @returns undefined when the document was cut off, malformed, too large, or neither an object nor an array.
    */
   finish(): Buffer | undefined {
     return this.#state === "at end" && !this.#isBroken ? this.#rest.view() : undefined;
   }
 
-  /** The offset to go on from, MORE or BROKEN. */
+  /** @returns The offset to go on from, MORE or BROKEN. */
   #step(chunk: Buffer, at: number): number {
     if (this.#state === "in array")
       return this.#endArray(this.#array.read(chunk, at, this.#passed));
@@ -131,7 +131,7 @@ export class ElementStream {
 
   #endArray(end: number): number {
     if (end >= 0) {
-      this.#restFrom = end - 1; // from its closing bracket
+      this.#restFrom = end - 1; // from the array's closing bracket on
       this.#arrayAt = { start: this.#arrayAt.start, end: this.#passed + end };
     }
     return this.#endValue(end);
@@ -145,7 +145,7 @@ export class ElementStream {
     if (end < 0) return end;
     if (!this.#keep(chunk, end)) return BROKEN;
     try {
-      // A key may spell itself with escapes: "\u0069d" is "id".
+      // A key may contain escapes: "\u0069d" is "id".
       const key: unknown = JSON.parse(this.#rest.view(this.#keyStartInRest).toString("utf8"));
       this.#isOnPath = key === this.#path[this.#depth - 1];
     } catch {
@@ -159,7 +159,7 @@ export class ElementStream {
     return at;
   }
 
-  /** Takes the chunk up to `end` into the rest, where it belongs there. False: too large. */
+  /** Appends the chunk up to `end` to the rest, unless within the array. @returns false when the rest is too large. */
   #keep(chunk: Buffer, end: number): boolean {
     if (this.#restFrom === undefined) return true;
     const from = this.#restFrom;
@@ -174,7 +174,7 @@ type ArrayState = "behind bracket" | "behind comma" | "in element" | "behind ele
 class ArrayReader {
   readonly #onElement: OnElement;
   readonly #maxElementBytes: number;
-  /** Of the element that earlier chunks began, what they held; empty for one that began in this chunk. */
+  /** The bytes of an element that began in an earlier chunk; empty if the element began in this chunk. */
   readonly #begun: GrowingBytes;
   readonly #value = new ValueScanner();
   #isWanted = true;
@@ -186,18 +186,18 @@ class ArrayReader {
     this.#onElement = onElement;
   }
 
-  /** What it takes in memory, in bytes. */
+  /** The memory that the reader takes, in bytes. */
   get heldBytes(): number {
     return this.#begun.heldBytes;
   }
 
-  /** To be called behind the opening bracket of each array. */
+  /** Must be called behind the opening bracket of each array. */
   begin(): void {
     if (this.#isWanted) this.#state = "behind bracket";
     else this.#skip();
   }
 
-  /** The offset behind the array, MORE or BROKEN. @param passed How many bytes came before the chunk. */
+  /** @returns The offset behind the array, MORE or BROKEN. @param passed The number of bytes before the chunk. */
   read(chunk: Buffer, from: number, passed: number): number {
     let at = from;
     while (at >= 0 && at < chunk.length) {
@@ -240,7 +240,7 @@ class ArrayReader {
     return end;
   }
 
-  /** undefined when the element is too large. */
+  /** @returns undefined when the element is too large. */
   #takeText(chunk: Buffer, from: number, end: number): string | undefined {
     if (this.#begun.length === 0) {
       return end - from > this.#maxElementBytes ? undefined : chunk.toString("utf8", from, end);
@@ -259,7 +259,7 @@ class ArrayReader {
 
 const FIRST_CAPACITY = 1024;
 
-/** Bytes that arrive piece by piece, up to a limit: one copy of each, in one buffer that grows. */
+/** Collects bytes piece by piece, up to a limit, in one buffer that grows. */
 class GrowingBytes {
   readonly #maxBytes: number;
   #buffer = Buffer.alloc(0);
@@ -273,12 +273,12 @@ class GrowingBytes {
     return this.#length;
   }
 
-  /** What it takes in memory, in bytes. */
+  /** The memory that the buffer takes, in bytes. */
   get heldBytes(): number {
     return this.#buffer.length;
   }
 
-  /** @returns false when it would be more than the limit; then nothing is added. */
+  /** @returns false when the bytes would exceed the limit; then nothing is appended. */
   append(chunk: Buffer, start: number, end: number): boolean {
     const length = this.#length + end - start;
     if (length > this.#maxBytes) return false;
@@ -288,12 +288,12 @@ class GrowingBytes {
     return true;
   }
 
-  /** What is there, from an offset on. Valid until the next change. */
+  /** The content from an offset on. Valid until the next change. */
   view(from = 0): Buffer {
     return this.#buffer.subarray(from, this.#length);
   }
 
-  /** Empties it; the room is kept for what comes next. */
+  /** Removes the content, and keeps the buffer for the next content. */
   clear(): void {
     this.#length = 0;
   }

@@ -8,7 +8,7 @@ const parseMembers = (text: string, names: readonly string[]): unknown[] | undef
   return findMembers(json, names)?.map((span) => span && JSON.parse(textOf(json, span)));
 };
 
-/** Any JSON object as text, with white space thrown in and its keys in any order. */
+/** Any JSON object as text, with its keys in any order, indented or not. */
 const anyObject = fc
   .record({ value: fc.dictionary(fc.string(), fc.jsonValue()), indent: fc.nat(3) })
   .map(({ value, indent }) => JSON.stringify(value, null, indent))
@@ -143,7 +143,7 @@ it("finds the end of a value that is longer than a step", () => {
 });
 
 describe("findInnerObjects", () => {
-  /** The objects in a value with nothing but arrays around them. */
+  /** The objects in a value that have nothing but arrays around them. */
   const objectsIn = (value: unknown): unknown[] =>
     Array.isArray(value)
       ? value.flatMap(objectsIn)

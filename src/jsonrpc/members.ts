@@ -1,5 +1,5 @@
-// Finds the members of a JSON object without parsing it, so that results and ids are passed on as
-// the very bytes that came.
+// Finds the members of a JSON object without parsing it, so that results and ids are passed on with the very bytes
+// that arrived.
 import { atOnce, type Work } from "../lib/turns.ts";
 import {
   BACKSLASH,
@@ -13,25 +13,25 @@ import {
 } from "./ascii.ts";
 import { MORE, ValueScanner } from "./value-scanner.ts";
 
-/** Whether these bytes stand there. For few bytes the loop is faster than `compare`. */
+/** Whether the JSON has these bytes at `start`. For a few bytes the loop is faster than `compare`. */
 export function hasAt(json: Buffer, start: number, bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at += 1) if (json[start + at] !== bytes[at]) return false;
   return true;
 }
 
-/** Where a value stands in the bytes: from `start` up to, not including, `end`. */
+/** The offsets of a value in the bytes: from `start` up to, not including, `end`. */
 export type Span = { readonly start: number; readonly end: number };
 
-/** Beyond this a string is searched by the runtime's own `indexOf`: it pays for data and blooms only. */
+/** Bytes. The runtime's own `indexOf`, which pays only for data and blooms, searches the rest of a longer string. */
 const SHORT_STRING = 48;
 const MAX_DEPTH = 1 << 20;
 
 /**
- * The values of the object that `json` holds, by name, in the order of `names`; undefined for a name
- * that is not there. Of members with the same name the last wins, as with JSON.parse.
+ * The values of the object that `json` holds, in the order of `names`; undefined for a name that the object lacks. Of
+ * members with the same name the last wins, as with JSON.parse.
  *
- * The nesting is checked through and through (every bracket and string is closed by its own kind),
- * so a text that was cut off is noticed; numbers and words are not.
+ * The search checks the nesting completely (each bracket and string is closed by its own kind), so it notices a text
+ * that was cut off; it does not check numbers and words.
  *
  * @returns undefined when the bytes are not one well-nested object, or nest deeper than 2^20.
  */
@@ -62,7 +62,7 @@ export function findMembers(
   }
 }
 
-/** The same in steps, for a text so long that others would wait for it. */
+/** As `findMembers`, in steps: a long text would keep other calls waiting. */
 export function* findLongMembers(
   json: Buffer,
   names: readonly string[],
@@ -84,16 +84,16 @@ export function* findLongMembers(
  */
 export const findElements = (json: Buffer): Span[] | undefined => atOnce(findElementsInSteps(json));
 
-/** The same in steps. */
+/** As `findElements`, in steps. */
 export function* findElementsInSteps(json: Buffer): Work<Span[] | undefined> {
   const list = yield* elementsAt(json, skipSpace(json, 0));
   return list && isEnd(json, list.end) ? list.elements : undefined;
 }
 
-/** An array, and where its elements stand. */
+/** The span of an array, and the spans of its elements. */
 export type List = Span & { readonly elements: Span[] };
 
-/** The array that the object in `json` has under the name; of several the last. In steps: it may be long. */
+/** The array with this name in the object that `json` holds; of several, the last. In steps: the array may be long. */
 export function* findList(json: Buffer, name: string): Work<List | undefined> {
   let found: List | undefined;
   const isWhole = yield* readMembers(json, function* (key, start) {
@@ -105,10 +105,10 @@ export function* findList(json: Buffer, name: string): Work<List | undefined> {
 }
 
 /**
- * Where the objects stand that are inside the object that `json` holds, with arrays around them but no other object: one
- * pass that reads no names. Where one member alone has objects, they are those.
+ * The spans of the objects inside the object that `json` holds, with no other object around them, but perhaps arrays.
+ * One pass, which reads no names: if a single member contains objects, the spans belong to that member.
  *
- * @param json What JSON.parse takes; of other texts some objects are told, or none.
+ * @param json Valid JSON. In other texts some objects may be missed, or all of them.
  */
 export function* findInnerObjects(json: Buffer): Work<Span[]> {
   const found: Span[] = [];
@@ -129,7 +129,7 @@ export function* findInnerObjects(json: Buffer): Work<Span[]> {
 /**
  * Reads the members of the object in steps.
  *
- * @param readValue Gives the offset behind the value that starts there, or -1.
+ * @param readValue Returns the offset behind the value that starts at `start`, or -1 to give up.
  * @returns Whether the bytes are one object.
  */
 function* readMembers(
@@ -156,10 +156,10 @@ function* readMembers(
   return false;
 }
 
-/** Bytes between two pauses: a tenth of a millisecond. */
+/** Bytes between two pauses: scanning them takes a tenth of a millisecond. */
 const BYTES_STEP = 1 << 16;
 
-/** As `skipValue`. */
+/** As `skipValue`, in steps. */
 function* skipLongValue(json: Buffer, start: number): Work<number> {
   const value = new ValueScanner();
   if (!value.begin(json[start] ?? 0)) return -1;
@@ -195,12 +195,12 @@ function* elementsAt(json: Buffer, start: number): Work<List | undefined> {
 export const textOf = (json: Buffer, span: Span): string =>
   json.toString("utf8", span.start, span.end);
 
-/** undefined for a broken escape. */
+/** @returns undefined when the key has a broken escape. */
 function keyText(json: Buffer, start: number, end: number): string | undefined {
   const raw = json.toString("utf8", start + 1, end - 1);
   if (!raw.includes("\\")) return raw;
   try {
-    // A key may spell itself with escapes: "\u0069d" is "id".
+    // A key may contain escapes: "\u0069d" is "id".
     return String(JSON.parse(json.toString("utf8", start, end)));
   } catch {
     return undefined;
@@ -220,7 +220,7 @@ export function skipSpace(json: Buffer, from: number): number {
   }
 }
 
-/** The offset behind the value that starts at `at`, or -1. */
+/** @returns The offset behind the value that starts at `at`, or -1 when the value is malformed or cut off. */
 export function skipValue(json: Buffer, at: number): number {
   const first = json[at];
   if (first === QUOTE) return skipString(json, at);
@@ -238,7 +238,7 @@ function skipScalar(json: Buffer, from: number): number {
   return at > from ? at : -1;
 }
 
-/** The offset behind the closing quote of the string that opens at `open`, or -1. */
+/** @returns The offset behind the closing quote of the string that opens at `open`, or -1. */
 export function skipString(json: Buffer, open: number): number {
   const { length } = json;
   let at = open + 1;
@@ -256,7 +256,7 @@ function skipLongString(json: Buffer, from: number): number {
   for (;;) {
     const quote = at < json.length ? json.indexOf(QUOTE, at) : -1;
     if (quote < 0) return -1;
-    // A quote is escaped by an odd number of backslashes before it. `at` stands behind whole escapes.
+    // An odd number of backslashes before a quote escapes it. No escape reaches across `at`.
     let backslashes = 0;
     while (quote - backslashes > at && json[quote - backslashes - 1] === BACKSLASH)
       backslashes += 1;
@@ -265,7 +265,7 @@ function skipLongString(json: Buffer, from: number): number {
   }
 }
 
-/** For each open bracket, the byte that closes it. Grows with the depth; never read across calls. */
+/** For each open bracket, the byte that closes it. Grows with the depth; no call reads an earlier call's bytes. */
 let closers = new Uint8Array(1024);
 
 function deepen(): void {
@@ -274,7 +274,7 @@ function deepen(): void {
   closers = wider;
 }
 
-/** The offset behind the array or object that opens at `open`, or -1. The loop that large answers pass through. */
+/** @returns The offset behind the array or object that opens at `open`, or -1. Large results pass through this loop. */
 function skipNested(json: Buffer, open: number): number {
   const { length } = json;
   let depth = 0;
@@ -289,7 +289,7 @@ function skipNested(json: Buffer, open: number): number {
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (depth === MAX_DEPTH) return -1;
       if (depth === closers.length) deepen();
-      closers[depth] = byte + 2; // in ASCII, both closing brackets stand two behind their opening one
+      closers[depth] = byte + 2; // in ASCII, `]` is two after `[`, and `}` two after `{`
       depth += 1;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       depth -= 1;

@@ -5,7 +5,7 @@ import { type Message, paramsJsonOf, type RequestBody, readFully, readRequest } 
 
 type Reader = typeof readRequest;
 
-/** All that callers and nodes see of what was read. */
+/** Everything that callers and nodes see of a read body. */
 function outcome(read: Reader, body: Buffer): unknown {
   try {
     return seen(read(body, 3));
@@ -128,7 +128,7 @@ const member = fc.oneof(
     arbitrary: fc.tuple(pick('"Id"', '"extra"', '"jsonrpc"'), value).map((both) => both.join(":")),
   },
 );
-/** Mostly calls, and mostly wrong in one place at most. */
+/** Mostly calls, most of them with one mistake or none. */
 const anyBody = fc
   .tuple(
     fc.oneof(

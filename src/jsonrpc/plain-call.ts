@@ -1,5 +1,6 @@
-// Calls as they were written. The shape that nearly all have is read in one pass: an object with the members of a call, each once, in ASCII
-// without escapes, or an array of these. Whatever else comes is left to the full reader (request.ts), to which this one is held by a test.
+// Reads, in one pass, calls of the shape that nearly all have: an object with the members of a call, each once, in
+// ASCII without escapes, or an array of such objects. request.ts reads all other bodies; a test checks that both
+// readers read the same.
 import { isAscii } from "node:buffer";
 import {
   CLOSE_BRACE,
@@ -13,30 +14,30 @@ import {
 
 export type CallMessage = {
   readonly kind: "call";
-  /** The JSON text of the id as the caller wrote it, so that it is echoed byte for byte. */
+  /** The JSON text of the id as the caller wrote it, so that the response echoes it byte for byte. */
   readonly id: string;
   readonly method: string;
   readonly params: readonly unknown[];
-  /** Why a node may read other parameters than we do. */
+  /** Why a node may read other parameters than the gateway does. */
   readonly ambiguity?: string | undefined;
   /** The message as the caller wrote it; see paramsJsonOf. */
   readonly json: Buffer;
-  /** Where the text of the parameters begins and ends in it, where that is known already. */
+  /** The offsets of the parameters' text in `json`, if already known. */
   readonly paramsStart?: number | undefined;
   readonly paramsEnd?: number | undefined;
 };
 
-/** Spec, request envelope: "Default 0". */
+/** Specification, request envelope: "Default 0". */
 export const DEFAULT_ID = "0";
 
 /**
- * In bytes. A larger call is parsed: there the runtime's own parser is as fast, and texts cut out of a body keep all of
- * it in memory.
+ * Bytes. The full reader parses a larger call: there the runtime's own parser is as fast, and strings sliced from a
+ * body keep the whole body in memory.
  */
 const MOST = 4_096;
-/** In characters: shorter texts are copied when they are cut out. */
+/** Characters: V8 copies a shorter slice of a string, instead of keeping the whole string. */
 const COPIED = 13;
-/** Levels of arrays and objects in the parameters, and members of one object. */
+/** The deepest level of arrays and objects in the parameters, and the most members of one object. */
 const DEEPEST = 4;
 const MOST_MEMBERS = 10;
 
@@ -44,14 +45,14 @@ const SPACE = 0x20;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** In digits: an integer that is read exactly. */
+/** Digits: JavaScript represents an integer of this length exactly. */
 const SHORT_NUMBER = 15;
 
-/** Of a body that has them, some strings may have to be decoded, or may be none. */
+/** Characters that make a string need decoding, or make it invalid. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: strings may not have them
 const UNUSUAL = /[\\\x00-\x1f]/;
 
-/** @returns undefined for what is not plain, which may be anything. */
+/** @returns undefined for a body that is not a plain call, whether valid or not. */
 export function readPlainCall(json: Buffer): CallMessage | undefined {
   if (json.length > MOST || !isAscii(json)) return undefined;
   const text = json.toString("latin1");
@@ -59,10 +60,10 @@ export function readPlainCall(json: Buffer): CallMessage | undefined {
 }
 
 /**
- * Reads a whole batch at once.
+ * Reads a batch in one pass.
  *
- * @param most In members.
- * @returns undefined for one with another member than plain calls, one that is wrong, and one that is larger.
+ * @param most The maximum number of members.
+ * @returns undefined for a batch that is invalid or larger, or has a member that is not a plain call.
  */
 export function readPlainBatch(body: Buffer, most: number): CallMessage[] | undefined {
   if (body[0] !== OPEN_BRACKET || !isAscii(body)) return undefined;
@@ -76,7 +77,7 @@ const METHOD = '"method"';
 const PARAMS = '"params"';
 const MEMBER_NAMES = [VERSION, ID, METHOD, PARAMS];
 
-/** In place of a value: it is not plain. */
+/** Stands in place of a value that is not plain. */
 const OTHER = Symbol("not plain");
 
 class PlainReader {
@@ -86,7 +87,7 @@ class PlainReader {
   readonly #isBatch: boolean;
   #lastMethod: { readonly written: string; readonly name: string } | undefined;
 
-  /** @param isBatch Nothing that is read keeps the text in memory: it may be long. */
+  /** @param isBatch The strings that are read must not keep the text in memory, because it may be long. */
   constructor(text: string, body: Buffer, isBatch = false) {
     this.#text = text;
     this.#body = body;
@@ -157,14 +158,14 @@ class PlainReader {
     };
   }
 
-  /** As it is written, in quotes; undefined where it is none that a call has. */
+  /** @returns The name in its quotes; undefined for a name that a call does not have. */
   #memberName(): string | undefined {
     this.#skipSpaces();
     for (const name of MEMBER_NAMES) if (this.#skipWord(name)) return name;
     return undefined;
   }
 
-  /** Most members of a batch have the method of the one before: its name is made once. */
+  /** Most members of a batch have the same method as the member before: its name is made once. */
   #method(): string | undefined {
     if (this.#lastMethod && this.#skipWord(this.#lastMethod.written)) return this.#lastMethod.name;
     const start = this.#at;
@@ -181,14 +182,14 @@ class PlainReader {
       : this.#text.slice(start, end);
   }
 
-  /** An integer, a string or null. */
+  /** Skips an integer, a string or null. */
   #skipId(): boolean {
     const first = this.#text.charCodeAt(this.#at);
     if (first === QUOTE) return this.#string() !== undefined;
     return this.#skipWord("null") || this.#skipInteger();
   }
 
-  /** Behind it must be the value's end, which is looked for by whoever goes on: `1.5` and `01` have none there. */
+  /** The caller must find the end of the value behind the integer: then `1.5` and `01` are rejected. */
   #skipInteger(): boolean {
     const text = this.#text;
     if (text.charCodeAt(this.#at) === MINUS) this.#at += 1;
@@ -223,7 +224,7 @@ class PlainReader {
     return Number(this.#text.slice(start, this.#at));
   }
 
-  /** From behind its bracket. */
+  /** Reads an array from behind its opening bracket. */
   #array(depth: number): unknown[] | typeof OTHER {
     const list: unknown[] = [];
     if (this.#skips(CLOSE_BRACKET)) return list;
@@ -235,7 +236,7 @@ class PlainReader {
     return this.#skips(CLOSE_BRACKET) ? list : OTHER;
   }
 
-  /** From behind its bracket. Names that some readers take for one are not plain. */
+  /** Reads an object from behind its opening brace. Names that some readers take for the same name are not plain. */
   #object(depth: number): Record<string, unknown> | typeof OTHER {
     const members: Record<string, unknown> = {};
     if (this.#skips(CLOSE_BRACE)) return members;
@@ -249,7 +250,7 @@ class PlainReader {
     return this.#skips(CLOSE_BRACE) ? members : OTHER;
   }
 
-  /** There are no escapes: a string ends with the next quote. */
+  /** Reads a string. The text has no escapes: a string ends at the next quote. */
   #string(): string | undefined {
     if (!this.#skips(QUOTE)) return undefined;
     const start = this.#at;
@@ -265,7 +266,7 @@ class PlainReader {
     return true;
   }
 
-  /** Spaces, and the character if it is the next one. */
+  /** Skips spaces, then the character. @returns false when the next character is another one. */
   #skips(character: number): boolean {
     this.#skipSpaces();
     if (this.#text.charCodeAt(this.#at) !== character) return false;
@@ -278,18 +279,18 @@ class PlainReader {
   }
 }
 
-/** Callers may invent names of methods: so many are remembered, of so many characters at most. */
+/** Callers may invent method names: at most this many names are remembered, each of at most so many characters. */
 const MOST_NAMES = 500;
 const LONGEST_NAME = 64;
 const names = new Map<string, string>();
 
-/** The text that this name was before: whatever is kept by method finds it without comparing letters. */
+/** Returns one and the same string for equal names: a map by method finds that string without comparing letters. */
 function known(name: string): string {
   const before = names.get(name);
   if (before !== undefined) return before;
   if (name.length > LONGEST_NAME) return name;
   if (names.size === MOST_NAMES) names.clear();
-  const own = Buffer.from(name).toString("latin1"); // what was cut out of a body keeps all of it in memory
+  const own = Buffer.from(name).toString("latin1"); // a slice would keep the whole body in memory
   names.set(own, own);
   return own;
 }

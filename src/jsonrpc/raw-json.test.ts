@@ -52,7 +52,7 @@ it("what is borrowed is kept as it was when it was taken", () => {
 
 const memories: ArrayBufferLike[] = [];
 
-/** Names memory by what it is, not by what is in it. */
+/** Identifies memory by its location, not by its content. */
 function placeOf({ buffer, byteOffset }: Buffer): string {
   if (!memories.includes(buffer)) memories.push(buffer);
   return `${memories.indexOf(buffer)} at ${byteOffset}`;

@@ -1,36 +1,36 @@
-// JSON text that is passed on as it is: its parts, how long it is, where it waits to be sent, and how what is too large to be held is kept.
+// JSON text that is passed on unparsed: its length, its lifetime in memory, and the buffers that results are put into.
 import { isAscii } from "node:buffer";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { CLOSE_BRACE, COMMA, OPEN_BRACKET } from "./ascii.ts";
 
-/** Text made here, or the bytes of a node. */
+/** JSON text that the gateway made, or the bytes that a node sent. */
 export type RawJson = string | Buffer;
 
-/** JSON text too large to be held: it is made while its reader takes it. */
+/** JSON text that is too large for memory: it is made while its reader takes it. */
 export type JsonSource = {
-  /** Of the text, in bytes. */
+  /** The length of the text, in bytes. */
   readonly length: number;
-  /** What is held meanwhile, in bytes. */
+  /** The memory that the source takes, in bytes. */
   readonly heldBytes: number;
-  /** The text from its start. @throws When what it is made from is gone. */
+  /** The text from its start. @throws When the data that the text is made from no longer exists. */
   chunks(): Iterable<Buffer>;
 };
 
-/** What callers are answered: also text that is too large to be held. */
+/** The answer to a caller, which may be too large for memory. */
 export type AnswerJson = RawJson | JsonSource;
 
 export const isSource = (json: AnswerJson): json is JsonSource =>
   typeof json !== "string" && !Buffer.isBuffer(json);
 
-/** A result of four bytes that begins with n. */
+/** Whether the result is `null`: four bytes, beginning with n. */
 export const isNull = (result: Buffer): boolean => result.length === 4 && result[0] === 0x6e;
 
-/** In bytes. What is longer is no text: V8 would not put it where its garbage costs nothing. */
+/** Bytes. A longer result is not made a string: V8 would not allocate it in the space where garbage costs nothing. */
 export const LONGEST_TEXT = 65_536;
 
 /**
- * What lasts of bytes that do not: of ASCII a text. A buffer above 4 KiB is an allocation of its own, of which
- * the collector is told (docs/decisions/0043-answers-are-texts.md).
+ * A lasting copy of bytes that are valid for a moment: a string if they are ASCII. A buffer above 4 KiB would be a
+ * separate allocation, which burdens the garbage collector (docs/decisions/0043-answers-are-texts.md).
  */
 export function lasting(bytes: Buffer): RawJson {
   if (bytes.length > LONGEST_TEXT || !isAscii(bytes)) return Buffer.from(bytes);
@@ -38,12 +38,12 @@ export function lasting(bytes: Buffer): RawJson {
   return lastAscii;
 }
 
-/** JSON that is put together where it is wanted. */
+/** JSON that is put together only when it is read. */
 type Written = { readonly length: number; readonly write: (into: Buffer, at: number) => void };
 
-/** JSON as it lies in the store. It lasts until the store is read again: whoever is given it copies it first. */
+/** JSON as the store holds it, valid until the store is read again: a receiver that keeps it must copy it first. */
 export class BorrowedJson {
-  /** In bytes. */
+  /** Bytes. */
   readonly length: number;
   readonly #json: Buffer | Written;
 
@@ -52,16 +52,16 @@ export class BorrowedJson {
     this.#json = json;
   }
 
-  /** Bytes that last until other JSON is read. */
+  /** Bytes that are valid until other borrowed JSON is read. */
   read(): Buffer {
     if (Buffer.isBuffer(this.#json)) return this.#json;
-    // A node may write receipts of any length: the place does not grow with them.
+    // A node may write receipts of any length; the shared buffer does not grow with them.
     const whole = this.length > borrowed.length ? Buffer.allocUnsafe(this.length) : borrowed;
     this.#json.write(whole, 0);
     return whole.subarray(0, this.length);
   }
 
-  /** @returns How many bytes were copied. */
+  /** @returns The number of bytes copied. */
   copy(into: Buffer, at: number): number {
     if (Buffer.isBuffer(this.#json)) return this.#json.copy(into, at);
     this.#json.write(into, at);
@@ -73,24 +73,24 @@ export class BorrowedJson {
   }
 }
 
-/** In bytes. */
+/** Bytes. */
 const LARGEST_BORROWED = 65_536;
 const borrowed = Buffer.allocUnsafeSlow(LARGEST_BORROWED);
 
-/** What lasts of JSON that may be borrowed. */
+/** A lasting copy of borrowed JSON; other JSON as it is. */
 export const kept = <Json>(json: Json): Exclude<Json, BorrowedJson> | RawJson =>
   json instanceof BorrowedJson ? lasting(json.read()) : (json as Exclude<Json, BorrowedJson>);
 
-/** What was read last is measured next: to look through a receipt again takes a microsecond, through a block five. */
+/** The last ASCII text read. Its length is wanted next; scanning it again takes 1 µs (receipt) to 5 µs (block). */
 let lastAscii = "";
 
-/** Where what goes on as a text is put together; used again and again. */
+/** The buffer in which results are put together before they become strings; it is reused. */
 const workplace = Buffer.allocUnsafeSlow(LONGEST_TEXT);
 
 /**
- * What is put together in a buffer of so many bytes, or more: it lasts, as a text where it can be one.
+ * Puts JSON together in a buffer, and returns a lasting result: a string if possible.
  *
- * @param write Fills the buffer, and puts nothing else together.
+ * @param write Fills the first `bytes` bytes of the buffer. It must not call `putTogether`.
  */
 export function putTogether(bytes: number, write: (into: Buffer) => void): RawJson {
   const into = bytes <= workplace.length ? workplace : Buffer.allocUnsafe(bytes);
@@ -98,10 +98,10 @@ export function putTogether(bytes: number, write: (into: Buffer) => void): RawJs
   return into === workplace ? lasting(into.subarray(0, bytes)) : into;
 }
 
-/** Up to so many characters it is cheaper to look at each than to ask the runtime. */
+/** Up to this many characters, looking at each is cheaper than a call into the runtime. */
 const FEW_CHARACTERS = 32;
 
-/** How long a text is in bytes of UTF-8. */
+/** The length of a text, in bytes of UTF-8. */
 export function bytesOf(text: string): number {
   if (text === lastAscii) return text.length;
   if (text.length > FEW_CHARACTERS) return Buffer.byteLength(text);
@@ -110,14 +110,14 @@ export function bytesOf(text: string): number {
   return text.length;
 }
 
-/** In bytes of UTF-8. */
+/** The length of all pieces together, in bytes of UTF-8. */
 export function lengthOf(pieces: readonly AnswerJson[]): number {
   let sum = 0;
   for (const piece of pieces) sum += typeof piece === "string" ? bytesOf(piece) : piece.length;
   return sum;
 }
 
-/** What the pieces take in memory, in bytes. @param room Where some of them lie. */
+/** The memory that the pieces take, in bytes. @param room The room that holds some of the pieces. */
 export function heldBytesOf(
   pieces: readonly AnswerJson[],
   room?: Pick<AnswerRoom, "bytes">,
@@ -127,7 +127,7 @@ export function heldBytesOf(
   return Math.max(sum, room?.bytes ?? 0);
 }
 
-/** The value that a text stands for; undefined when it is no JSON: what a node writes must never make us throw. */
+/** The parsed value; undefined when the text is not JSON: malformed bytes of a node must not make the gateway throw. */
 export function parsed(json: Buffer | string): unknown {
   try {
     return JSON.parse(json.toString());
@@ -136,19 +136,19 @@ export function parsed(json: Buffer | string): unknown {
   }
 }
 
-/** In bytes: what is on its way out waits in chunks of this size. */
+/** Bytes. Outgoing data waits in chunks of this size. */
 export const CHUNK_BYTES = 131_072;
 /**
- * In bytes: chunks are cut from pieces that the system takes back once they are collected. What is allocated in smaller ones
- * stays with the process as long as anything behind it is in use (docs/performance.md, Memory).
+ * Bytes. Chunks are cut from slabs of this size, which the system takes back once they are collected. Smaller
+ * allocations stay with the process while anything allocated behind them is in use (docs/performance.md, Memory).
  */
 const SLAB_BYTES = 262_144;
 let slab: Buffer = Buffer.alloc(0);
-/** So many wait to be used again: 16 MiB. */
+/** The most chunks that wait to be reused: 16 MiB. */
 const MOST_IDLE = 128;
 const idle: Buffer[] = [];
 
-/** New chunks would be allocations outside of the heap, which have the collector at work: they are used again and again. */
+/** Reuses a chunk if possible: a new one is an allocation outside of the heap, which burdens the collector. */
 function takeChunk(): Buffer {
   const used = idle.pop();
   if (used) return used;
@@ -158,17 +158,17 @@ function takeChunk(): Buffer {
   return chunk;
 }
 
-/** @param chunk Nobody looks at it, or at a part of it, any more. */
+/** @param chunk A chunk of which no part is read any more. */
 function giveBack(chunk: Buffer): void {
   if (idle.length < MOST_IDLE) idle.push(chunk);
 }
 
-/** Those that go to a writer, by slab and by their place in it. */
+/** The chunks that are lent, by slab and by their position in the slab. */
 const lent = new WeakMap<ArrayBufferLike, (Buffer | undefined)[]>();
 
 const placeOf = ({ byteOffset }: Buffer): number => Math.floor(byteOffset / CHUNK_BYTES);
 
-/** A chunk that its writer may give back. */
+/** A chunk that its borrower may give back with `giveBackLent`. */
 export function lendChunk(): Buffer {
   const chunk = takeChunk();
   const ofSlab = lent.get(chunk.buffer) ?? [];
@@ -177,7 +177,7 @@ export function lendChunk(): Buffer {
   return chunk;
 }
 
-/** Gives a chunk back that was lent, once it was written and nobody reads it any more. Other chunks are left alone. */
+/** Takes a lent chunk back once its bytes were sent and nothing reads them any more. Other buffers are ignored. */
 export function giveBackLent(part: Buffer): void {
   const ofSlab = lent.get(part.buffer);
   const chunk = ofSlab?.[placeOf(part)];
@@ -188,36 +188,36 @@ export function giveBackLent(part: Buffer): void {
 
 const BEFORE_ID_TEXT = '{"jsonrpc":"2.0","id":';
 const BEHIND_ID_TEXT = ',"result":';
-/** As bytes: of an envelope as it is written here, and by most nodes. */
+/** The envelope as bytes, as the gateway and most nodes write it. */
 export const BEFORE_ID = Buffer.from(BEFORE_ID_TEXT);
 export const BEHIND_ID = Buffer.from(BEHIND_ID_TEXT);
-/** In bytes: the envelope of a result, without its id. */
+/** The length of a result's envelope without its id, in bytes. */
 export const AROUND_RESULT = BEFORE_ID.length + BEHIND_ID.length + 1;
 
-/** @param id JSON text: the very characters that the caller sent. */
+/** @param id JSON text: the exact characters that the caller sent. */
 export const beforeResult = (id: string): string => `${BEFORE_ID_TEXT}${id}${BEHIND_ID_TEXT}`;
 
-/** So many chunks has one room at most: 1 MiB. */
+/** The most chunks of one room: 1 MiB. */
 const MOST_CHUNKS = 8;
-/** In members: a batch that waits for nodes would keep a chunk for one text or two. */
+/** Members. A smaller batch that waits for nodes would occupy a whole chunk for an answer or two. */
 const WORTH_A_ROOM = 8;
 
 /**
- * Where the answers of one batch are put, one behind the other. As texts they would be moved about by the collector
- * until their caller takes them (docs/decisions/0043-answers-are-texts.md).
+ * Holds the answers of one batch, one behind the other. If the answers were strings, the garbage collector would move
+ * them until the caller takes them (docs/decisions/0043-answers-are-texts.md).
  */
 export class AnswerRoom {
   readonly #chunks: Buffer[] = [];
-  /** How far the last one is filled. */
+  /** The offset behind the last answer, in the last chunk. */
   #at = CHUNK_BYTES;
   readonly #mostChunks: number;
 
-  /** @param members Of the batch: few are not worth a chunk. */
+  /** @param members The members of the batch: a small batch gets no chunks. */
   constructor(members: number) {
     this.#mostChunks = members < WORTH_A_ROOM ? 0 : MOST_CHUNKS;
   }
 
-  /** What it takes in memory, in bytes. */
+  /** The memory that the room takes, in bytes. */
   get bytes(): number {
     return this.#chunks.length * CHUNK_BYTES;
   }
@@ -225,9 +225,9 @@ export class AnswerRoom {
   /**
    * Puts a result into its envelope.
    *
-   * @param id JSON.
-   * @returns The envelope, as bytes that last until the room is given back; before it stands a comma, before the first a
-   *   bracket. undefined where there is no room, and for an id that is not ASCII.
+   * @param id JSON text.
+   * @returns The envelope, as bytes that are valid until the room is given back; the byte before it is a comma, before
+   *   the first one a bracket. undefined when the room is full, or the id is not ASCII.
    */
   put(id: string, json: Buffer | BorrowedJson): Buffer | undefined {
     const length = AROUND_RESULT + id.length + json.length + 1;
@@ -236,7 +236,7 @@ export class AnswerRoom {
     const isFirst = this.#chunks.length === 1 && this.#at === 0;
     chunk[this.#at] = isFirst ? OPEN_BRACKET : COMMA;
     const start = this.#at + 1;
-    // Few bytes: each call of the runtime would cost more than all of them.
+    // For so few bytes, calls into the runtime would cost more than the loop.
     chunk.set(BEFORE_ID, start);
     let at = start + BEFORE_ID.length;
     for (let digit = 0; digit < id.length; digit += 1) {
@@ -252,7 +252,7 @@ export class AnswerRoom {
     return chunk.subarray(start, this.#at);
   }
 
-  /** Nobody looks at what was put there any more. */
+  /** Gives the chunks back. The caller must not read the room's envelopes any more. */
   giveBack(): void {
     for (const chunk of this.#chunks.splice(0)) giveBack(chunk);
     this.#at = CHUNK_BYTES;
@@ -269,15 +269,15 @@ export class AnswerRoom {
   }
 }
 
-/** In bytes. What is shorter in all is not packed. */
+/** Bytes per packed chunk. A text that is shorter in all stays unpacked. */
 const CHUNK = 1 << 20;
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** Else the text is put together from pieces of 16 KiB, and stands in memory twice. */
+/** By default Node would join pieces of 16 KiB, and hold the text in memory twice. */
 const WHOLE = { chunkSize: CHUNK };
 
-/** Raw JSON that is read by its `chunks`, as often as wanted. */
+/** Raw JSON, compressed; its `chunks` can be read repeatedly. */
 export class PackedJson implements JsonSource {
-  /** Of the text, in bytes. */
+  /** The length of the text, in bytes. */
   readonly length: number;
   readonly packed: readonly Buffer[];
 
@@ -294,22 +294,22 @@ export class PackedJson implements JsonSource {
     for (const chunk of this.packed) yield zstdDecompressSync(chunk, WHOLE);
   }
 
-  /** All of the text at once, which must be short enough for a string. */
+  /** The whole text, which must be short enough for a string. */
   toString(): string {
     return Buffer.concat([...this.chunks()]).toString();
   }
 }
 
-/** Takes the pieces of one JSON text. */
+/** Compresses one JSON text that is written in pieces. */
 export class JsonPacker {
-  /** Pieces are copied at once: what waits as many small strings outlives them in memory. */
+  /** Each piece is copied here at once: many small strings that wait would stay in memory for longer. */
   readonly #waiting = Buffer.allocUnsafeSlow(CHUNK);
   #waitingBytes = 0;
   #packed: Buffer[] = [];
   #packedBytes = 0;
   #length = 0;
 
-  /** What it takes in memory, in bytes. */
+  /** The memory that the packer takes, in bytes. */
   get heldBytes(): number {
     return CHUNK + this.#packedBytes;
   }
@@ -322,14 +322,14 @@ export class JsonPacker {
     else this.#waitingBytes += this.#waiting.write(text, this.#waitingBytes);
   }
 
-  /** Adds what is packed already. */
+  /** Adds a text that is already packed. */
   append({ packed, length }: PackedJson): void {
     this.#pack();
     for (const chunk of packed) this.#add(chunk);
     this.#length += length;
   }
 
-  /** The text: as it is when it is short. Nothing can be written any more. */
+  /** The text, unpacked if it is short. Nothing can be written afterwards. */
   finish(): string | PackedJson {
     if (this.#packed.length === 0) return this.#waiting.toString("utf8", 0, this.#waitingBytes);
     this.#pack();

@@ -1,4 +1,4 @@
-// A request body becomes messages: calls that can be made, or the error each of them gets.
+// Turns a request body into messages: calls that can be made, and the errors for the other members.
 import { isUtf8 } from "node:buffer";
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
 import { type BodyBounds, BodyScan } from "./body-scan.ts";
@@ -14,23 +14,23 @@ export type RequestBody =
   | { readonly kind: "single"; readonly message: Message }
   | { readonly kind: "batch"; readonly messages: readonly Message[] };
 
-/** Deeper parameters than any method has; what is deeper could overflow a stack further in. */
+/** Deeper than any method's parameters; deeper values could overflow a stack in later code. */
 const MAX_PARAMS_DEPTH = 100;
-/** With the message around them. */
+/** Including the message around the parameters. */
 const MAX_DEPTH = MAX_PARAMS_DEPTH + 1;
-/** With the batch around that. What is deeper is not parsed: that would cost much. */
+/** Including the batch around the message. A deeper body is not parsed, because that would be expensive. */
 export const MAX_BODY_DEPTH = MAX_DEPTH + 1;
-/** Only from so many bytes on, a body nests deeper or has more members. */
+/** The fewest bytes that a body needs to exceed one of the bounds. */
 const leastBytesBeyond = (bounds: BodyBounds): number =>
   2 * Math.min(bounds.depth, bounds.members) + 1;
 
 /**
  * Reads a JSON-RPC 2.0 request or batch.
  *
- * @param maxBatch The largest batch, in members.
- * @param tooLarge What a larger one is refused with.
- * @throws RpcError for a body that is no JSON, an empty batch and one that is too large. What is
- * wrong with a single message is in the message (docs/errors.md).
+ * @param maxBatch The maximum number of members of a batch.
+ * @param tooLarge Makes the error for a larger batch.
+ * @throws RpcError for a body that is not JSON, an empty batch, and a batch that is too large. The error of a single
+ *   message is in that message (docs/errors.md).
  */
 export function readRequest(
   body: Buffer,
@@ -41,7 +41,7 @@ export function readRequest(
   return message ? { kind: "single", message } : readOther(body, maxBatch, tooLarge);
 }
 
-/** As `readRequest`, of a body that is no plain call. */
+/** As `readRequest`, for a body that is not a plain call. */
 export function readOther(
   body: Buffer,
   maxBatch: number,
@@ -51,7 +51,7 @@ export function readOther(
   return messages ? { kind: "batch", messages } : readFully(body, maxBatch, tooLarge);
 }
 
-/** As `readRequest`, and slower for what is plain. */
+/** As `readRequest`, but slower for plain calls and batches. */
 export function readFully(
   body: Buffer,
   maxBatch: number,
@@ -81,7 +81,7 @@ export function readFully(
   };
 }
 
-/** The members of a batch, from one bracket or comma to the next, without the spaces around them. */
+/** The spans of a batch's members, from one bracket or comma to the next, without the spaces around them. */
 const spansBetween = (marks: readonly number[], body: Buffer): Span[] =>
   marks.slice(1).map((mark, index) => {
     let start = (marks[index] ?? 0) + 1;
@@ -92,7 +92,7 @@ const spansBetween = (marks: readonly number[], body: Buffer): Span[] =>
   });
 
 function textOfBody(body: Buffer): string {
-  // JSON is UTF-8 (RFC 8259); decoding would silently replace what is not.
+  // JSON is UTF-8 (RFC 8259); decoding would silently replace invalid bytes.
   if (!isUtf8(body)) throw errors.parseError();
   return body.toString("utf8");
 }
@@ -125,7 +125,7 @@ function readMessage(json: Buffer, text: string, value: unknown): Message {
   };
 }
 
-/** The id as it was written. Plain ids are recognised without a search through the bytes. */
+/** The id as the caller wrote it. A plainly written id needs no search through the bytes. */
 function idTextOf(json: Buffer, text: string, id: unknown): string | undefined {
   if (id === undefined) return undefined;
   const plain = typeof id === "number" || typeof id === "string" ? JSON.stringify(id) : undefined;
@@ -134,7 +134,7 @@ function idTextOf(json: Buffer, text: string, id: unknown): string | undefined {
   return span && textOf(json, span);
 }
 
-/** Whether the only `"id"` of the text is followed by just this value: no escapes, no second `"id"`. */
+/** Whether the text has no escapes and only one `"id"`, directly followed by this value. */
 function isWrittenPlainly(text: string, value: string): boolean {
   const at = text.indexOf(`"id":${value}`);
   if (at < 0 || text.includes("\\") || text.lastIndexOf('"id"') !== text.indexOf('"id"'))
@@ -143,7 +143,7 @@ function isWrittenPlainly(text: string, value: string): boolean {
   return next === "," || next === "}";
 }
 
-/** The JSON text of the parameters as the caller wrote them, to be passed on. */
+/** The JSON text of the parameters as the caller wrote them, to be passed on to nodes. */
 export function paramsJsonOf({
   json,
   params,
@@ -164,14 +164,14 @@ function whatIsWrong(value: Record<string, unknown>): string | undefined {
   return undefined;
 }
 
-/** Without any, the message around them is what is unreadable. */
+/** Why readers may differ about the parameters; undefined when the ambiguity is elsewhere in the message. */
 function ambiguityOfParams(json: Buffer, unreadable: string): string | undefined {
   if (unreadable === TOO_DEEP) return undefined;
   const [span] = findMembers(json, ["params"]) ?? [];
   return span && ambiguityIn(json.subarray(span.start, span.end));
 }
 
-/** It is not parsed, but its id is found where that is no work. */
+/** The error for a body that nests too deep: it is not parsed, and its id is looked up only if the body is short. */
 function tooDeep(body: Buffer): Message {
   const [span] = (body.length <= SHORT_BODY && findMembers(body, ["id"])) || [];
   const id = span && textOf(body, span);
@@ -181,12 +181,12 @@ function tooDeep(body: Buffer): Message {
 
 const SHORT_BODY = 65_536;
 
-/** A number, or a short text without escapes: whatever else stands there was never parsed. */
+/** Whether an id is a number, or a short string without escapes; other text may be invalid, as it was never parsed. */
 const isPlainId = (text: string): boolean => /^(-?(0|[1-9]\d*)|"[\w .:-]{0,100}")$/.test(text);
 
 const invalid = (id: string, error: RpcError): Message => ({ kind: "invalid", id, error });
 
-/** An integer of any size, a string, null, or left out. */
+/** Whether an id is an integer of any size, a string, null, or left out. */
 const isId = (text: string | undefined): boolean =>
   text === undefined || text === "null" || text.startsWith('"') || /^-?\d+$/.test(text);
 

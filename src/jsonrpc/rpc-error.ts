@@ -1,15 +1,15 @@
-// The one error that has a face, and the table of all that callers may see (docs/errors.md).
+// The error class whose instances callers see, and the table of all errors that they may see (docs/errors.md).
 
-/** What a caller is told. Everything else that is thrown is a bug and answers -32603. */
+/** An error that is reported to the caller as it is. Any other thrown value is a bug, and is answered with -32603. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
   /** The HTTP status when the call stands alone; inside a batch it is 200. */
   readonly status: number;
   readonly data: unknown;
-  /** A node's own error object, to be passed on as it came. */
+  /** A node's own error object, to be passed on unchanged. */
   readonly json: string | undefined;
-  /** Set where the gateway has too much to do: in so many seconds it is worth trying again. It is counted, not logged. */
+  /** Seconds until a retry is worthwhile, for a passing shortage. An error with this value is counted, not logged. */
   readonly retryAfter: number | undefined;
 
   constructor(
@@ -23,7 +23,7 @@ export class RpcError extends Error {
       cause?: unknown;
     } = {},
   ) {
-    // Nobody reads where a refusal was made, and to note that takes ten times as long as all the rest.
+    // Nobody reads the stack of a refusal, and capturing it takes ten times as long as everything else here.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, { cause: options.cause });
@@ -36,7 +36,7 @@ export class RpcError extends Error {
   }
 }
 
-/** What a 429 tells: compute units (of `concurrent` calls), and seconds until it is worth trying again. */
+/** The data of a 429: compute units (calls, for `concurrent`), and the seconds until a retry is worthwhile. */
 export type RateLimit = {
   limit: number;
   remaining: number;
@@ -44,31 +44,31 @@ export type RateLimit = {
   rule: "rate" | "day" | "month" | "concurrent" | "webSockets" | "messages";
 };
 
-/** Which setting of a key, or bound of its callers, refused it. */
+/** The setting of a key, or the bound for callers, because of which the call was refused. */
 export const ruleOf = ({ data }: RpcError): string | undefined =>
   (data as { readonly rule?: string } | undefined)?.rule;
 
-/** No upstream that may be asked has the method: another way may do. */
+/** Whether no upstream that may be asked has the method, so that the gateway may try another way. */
 export const isMethodMissing = (thrown: unknown): boolean =>
   thrown instanceof RpcError && (thrown.code === -32601 || isMethodMissing(thrown.cause));
 
-/** See `errors.tooMuchWork`. */
+/** Whether the error is an `errors.tooMuchWork` or an `errors.rangeTooCostly`. */
 export const isTooMuchWork = (thrown: unknown): boolean =>
   thrown instanceof RpcError && ruleOf(thrown) === WORK_RULE;
 
 const WORK_RULE = "upstreamCalls";
 
-/** What cannot be had now, and may be in a moment. */
+/** The error for something that is unavailable now, but perhaps not for long. */
 const unavailable = (
   message: string,
   more: { readonly retryAfter?: number; readonly cause?: unknown } = {},
 ): RpcError => new RpcError(-32603, message, { status: 503, ...more });
 
-/** One caller has too much of something. */
+/** The error for a caller that exceeds a limit. */
 const tooMany = (message: string, data: object): RpcError =>
   new RpcError(-32005, message, { status: 429, data });
 
-/** Why a method is not there: for this network, over this connection, or for these nodes. */
+/** @param why Why the method is unavailable: on this network, over this connection, or from these nodes. */
 const noMethod = (why: string): RpcError => new RpcError(-32601, why);
 
 export const errors = {
@@ -78,7 +78,7 @@ export const errors = {
     new RpcError(-32600, why ? `invalid request: ${why}` : "invalid request", { status: 400 }),
   emptyBatch: () => new RpcError(-32600, "empty batch", { status: 400 }),
   batchTooLarge: () => new RpcError(-32600, "batch too large", { status: 413 }),
-  /** More than this key may send at once. */
+  /** The batch has more members than this key may send at once. */
   batchTooLargeForKey: (limit: number) =>
     new RpcError(-32600, "batch too large", { status: 413, data: { rule: "batch", limit } }),
   bodyTooLarge: () => new RpcError(-32600, "request body too large", { status: 413 }),
@@ -87,7 +87,7 @@ export const errors = {
     new RpcError(-32600, "invalid request: want exactly one Host header", { status: 400 }),
   verbNotAllowed: (verb: string, allowed = "POST") =>
     new RpcError(-32600, `${verb} is not allowed here, use ${allowed}`, { status: 405 }),
-  /** @param why What the handshake lacks (RFC 6455 §4.2.1). */
+  /** @param why The part of the handshake that is missing or wrong (RFC 6455 §4.2.1). */
   notWebSocket: (why: string) => new RpcError(-32600, `invalid request: ${why}`, { status: 400 }),
   unknownNetwork: () => new RpcError(-32600, "unknown network", { status: 404 }),
   unidentifiedNetwork: () =>
@@ -96,7 +96,7 @@ export const errors = {
     new RpcError(-32600, "unknown path, want /v1/<api key> or /<network>/v1/<api key>", {
       status: 404,
     }),
-  /** The path and headers name keys that differ: which one was meant is not guessed. */
+  /** The path and the headers name different keys, and the gateway does not guess which one the caller meant. */
   twoKeys: () =>
     new RpcError(
       -32600,
@@ -105,28 +105,28 @@ export const errors = {
     ),
   missingKey: () => new RpcError(-32000, "missing API key", { status: 401 }),
   invalidKey: () => new RpcError(-32000, "invalid API key", { status: 401 }),
-  /** The keys of the identity provider are not known, or too many tokens are verified. */
+  /** The identity provider's keys are unknown, or the gateway is verifying too many tokens. */
   tokensUnavailable: () =>
     unavailable("tokens cannot be verified now, try again", { retryAfter: 5 }),
-  /** Too many unknown keys came from the caller's address, and too many callers wait for their refusal. */
+  /** Too many unknown keys came from the caller's address, and too many callers are waiting for their refusal. */
   tooManyGuesses: (limit: number, retryAfter: number) =>
     tooMany("too many unknown API keys", { rule: "guesses", limit, remaining: 0, retryAfter }),
-  /** Too much of what came from the caller's address, with this key if it has one, was refused. */
+  /** Too many requests from the caller's address, with this key if any, were refused. */
   tooManyRefusals: (limit: number, retryAfter: number) =>
     tooMany("too many refused requests", { rule: "refusals", limit, remaining: 0, retryAfter }),
-  /** @param rule Which setting of the key forbids it. */
+  /** @param rule The setting of the key that forbids the request. */
   rejectedByKey: (rule: string) =>
     new RpcError(-32002, "rejected by API key settings", { status: 403, data: { rule } }),
   methodNotForKey: (rule: string) =>
     new RpcError(-32004, "method not available for this key", { status: 403, data: { rule } }),
   rateLimited: (data: RateLimit) => tooMany("rate limit exceeded", data),
 
-  /** Calls that run are answered; whatever comes now is for the next process. */
+  /** A stopping process finishes the calls that run; its successor must take new ones. */
   draining: () => unavailable("restarting", { retryAfter: 1 }),
-  /** Too many bytes wait in memory for this to be begun. */
+  /** Too many bytes wait in memory for the gateway to begin this call. */
   memoryIsScarce: () =>
     unavailable("the gateway has too many answers waiting, try again", { retryAfter: 1 }),
-  /** @param limit In bytes. */
+  /** @param limit Bytes. */
   batchResponseTooLarge: (limit: number) =>
     new RpcError(
       -32005,
@@ -136,7 +136,7 @@ export const errors = {
 
   // Parameters.
   methodNotFound: (name: string) => noMethod(`the method ${name} does not exist/is not available`),
-  /** Others may have it. */
+  /** The method exists, but is closed on this network. */
   methodClosed: (name: string) => noMethod(`the method ${name} is not open on this network`),
   needsPush: (name: string) =>
     noMethod(`the method ${name} is not open over HTTP, which cannot push: poll a filter instead`),
@@ -151,10 +151,10 @@ export const errors = {
   // Chain and state.
   unknownBlock: () => new RpcError(-32000, "unknown block"),
   blockNotCanonical: () => new RpcError(-32000, "hash is not currently canonical"),
-  /** A tag that no block has yet: nothing is finalized on a young chain. */
+  /** No block has this tag yet: on a young chain no block is finalized. */
   taggedBlockNotFound: (tag: string) => new RpcError(-32000, `${tag} block not found`),
   headerNotFound: () => new RpcError(-32001, "header not found"),
-  /** Of a block that is known. @param block Its number or hash. */
+  /** The block is known, its state is not. @param block Its number or hash. */
   stateNotKept: (block: string) =>
     new RpcError(-32000, `missing trie node: the state of block ${block} is not available`),
   blockChanged: () => new RpcError(-32000, "the block changed while its receipts were read"),
@@ -167,7 +167,7 @@ export const errors = {
     ),
   invalidBlockRange: () => new RpcError(-32602, "invalid block range params"),
   beyondHead: () => new RpcError(-32602, "block range extends beyond current head block"),
-  /** @param rule The setting of the key, when it is the key's own range. */
+  /** @param rule The setting of the key, if the limit is the key's own. */
   rangeTooWide: (most: number, rule?: string) =>
     new RpcError(-32602, `exceed maximum block range ${most}`, {
       data: rule === undefined ? undefined : { rule, limit: most },
@@ -179,12 +179,12 @@ export const errors = {
       { data: { ...range, limit } },
     ),
 
-  /** The nodes take so little at once that the call would ask them too often. */
+  /** The nodes answer so little per call that this call would need more calls of nodes than allowed. */
   tooMuchWork: (limit: number) =>
     new RpcError(-32005, `this call needs more than ${limit} calls of nodes`, {
       data: { rule: WORK_RULE, limit },
     }),
-  /** The same of a log query, with a range that needs no more. @param unit What the range counts. */
+  /** As `tooMuchWork`, for a log query, with a range that is affordable. @param unit The unit of the range. */
   rangeTooCostly: (
     limit: number,
     range: { from: string; to: string },
@@ -196,16 +196,16 @@ export const errors = {
       { data: { rule: WORK_RULE, ...range, limit } },
     ),
 
-  /** What gateways share: keys, filters, counts (state/). */
+  /** The state that gateways share (keys, filters, counts; `state/`) is unreachable. */
   stateUnavailable: (cause?: unknown) =>
     unavailable("the gateway's shared state cannot be reached, try again", { cause }),
 
-  /** The disk does not take what keys, filters and counts are kept in. @param why In words for a person. */
+  /** The disk refuses writes of the state: keys, filters and counts. @param why In words for a person. */
   stateNotWritable: (why: string, cause?: unknown) =>
     unavailable(`the gateway's state cannot be written: ${why}, try again later`, {
       ...{ retryAfter: 10, cause },
     }),
-  /** The disk does not take the blocks that filters look into. */
+  /** The disk refuses writes of the blocks that filters read. */
   chainNotFollowed: (why: string) =>
     unavailable(`the chain is not followed now: ${why}, try again later`, { retryAfter: 10 }),
 
@@ -218,9 +218,9 @@ export const errors = {
         ? `no more than ${most} filters for one key: end some with eth_uninstallFilter, or leave them unpolled for five minutes`
         : `no more than ${most} subscriptions for one key: end some with eth_unsubscribe`,
     ),
-  /** It ended, is of other criteria, or of another key. */
+  /** The subscription ended, has other criteria, or belongs to another key. */
   subscriptionNotFound: () => new RpcError(-32000, "subscription not found"),
-  /** Where the caller is in it is not known any more. */
+  /** The gateway no longer knows the caller's position in the subscription. */
   tooFarBehind: () => new RpcError(-32000, "too far behind"),
   receivedTooMany: () =>
     new RpcError(
@@ -238,7 +238,7 @@ export const errors = {
 
   // Traces.
   transactionNotFound: () => new RpcError(-32000, "transaction not found"),
-  /** @param what With its number, such as "2500000 steps". */
+  /** @param what The exceeded limit with its unit, such as "2500000 steps". */
   traceTooLarge: (what: string) =>
     new RpcError(
       -32005,
@@ -253,16 +253,16 @@ export const errors = {
   refusedByNode: (code: number, message: string, json: string) =>
     new RpcError(code, message, { json }),
   noUpstream: () => unavailable("no upstream is available for this network"),
-  /** Only nodes that an operator drained have it. */
+  /** Only nodes that an operator drained may have the method. */
   methodSpared: (name: string, cause: RpcError) =>
     unavailable(`no upstream that has the method ${name} is available now`, { cause }),
   upstreamsLimited: () => unavailable("all upstreams of this network are at their rate limit"),
-  /** So much waits for the nodes that the answer would come too late, or already too much does. */
+  /** So many calls wait for the upstreams that the answer would come too late, or that the queue is full. */
   upstreamsOccupied: (retryAfter: number) =>
     unavailable("too many calls wait for the upstreams of this network, try again", {
       retryAfter,
     }),
-  /** Several were asked, and too few gave the same answer. */
+  /** Several upstreams were asked, and too few of them gave the same answer. */
   upstreamsDisagree: () =>
     new RpcError(-32603, "the upstreams of this network disagree", { status: 502 }),
   tooFewVendors: (wanted: number) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 
-/** Where the value ends that the text begins with, read in chunks of `size` bytes. */
+/** The offset behind the value at the start of the text, which is read in chunks of `size` bytes. */
 function endOf(text: string, size = text.length): number {
   const json = Buffer.from(text);
   const scanner = new ValueScanner();

@@ -1,26 +1,26 @@
-// Finds the end of a JSON string, or of any JSON value, when its bytes come in chunks that are cut anywhere. It keeps
-// the nesting and whether it is in a string, never the bytes.
+// Finds the end of a JSON string, or of any JSON value, in chunks that are cut anywhere. A scanner keeps the nesting,
+// and whether it is in a string, but no bytes.
 
 import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
 
-/** In ASCII only this bit differs between a brace and the bracket of the same direction. */
+/** The only bit in which, in ASCII, a brace differs from the bracket of the same direction. */
 const BRACE_BIT = 0x20;
-/** A longer string is searched by the runtime's own `indexOf`; the words of memory are shorter. */
+/** Bytes. The runtime's own `indexOf` searches the rest of a longer string; a trace's memory words are shorter. */
 const SHORT_STRING = 80;
 const MAX_DEPTH = 1 << 20;
 
-/** Instead of an end: the value goes on in the next chunk. */
+/** In place of an offset: the value continues in the next chunk. */
 export const MORE = -1;
-/** Instead of an end: no further byte can make it valid. */
+/** In place of an offset: no further byte can make the value valid. */
 export const BROKEN = -2;
 
 export class StringScanner {
   /** Whether the bytes so far end within a string. */
   isInString = false;
-  /** In a string: whether the next byte belongs to an escape that has begun. */
+  /** Whether the next byte of the string belongs to an escape that has begun. */
   #isEscaped = false;
 
-  /** The offset behind the closing quote, or MORE. `from` is behind the opening quote, or where the next chunk begins. */
+  /** @param from Behind the opening quote, or the chunk's start. @returns The offset behind the string, or MORE. */
   scan(chunk: Buffer, from: number): number {
     const { length } = chunk;
     let at = this.#isEscaped ? from + 1 : from;
@@ -44,7 +44,7 @@ export class StringScanner {
     return MORE;
   }
 
-  /** The next bytes begin outside of strings. */
+  /** Prepares the scanner for bytes that begin outside of strings. */
   reset(): void {
     this.isInString = false;
     this.#isEscaped = false;
@@ -59,9 +59,9 @@ export class ValueScanner {
   #closers = new Uint8Array(64);
 
   /**
-   * To be called with the first byte of each value, which is then the first to be scanned.
+   * Must be called with the first byte of each value; `scan` begins with the same byte.
    *
-   * @returns false when no value begins so.
+   * @returns false when no value begins with this byte.
    */
   begin(first: number): boolean {
     this.#string.reset();
@@ -70,13 +70,13 @@ export class ValueScanner {
     return !this.#isScalar || isScalarStart(first);
   }
 
-  /** Instead of `begin`, for the rest of an array after its opening bracket. */
+  /** Replaces `begin` when only the rest of an array, behind its opening bracket, is scanned. */
   beginInArray(): void {
     this.begin(OPEN_BRACKET);
     this.#open(OPEN_BRACKET);
   }
 
-  /** The offset behind the value, MORE or BROKEN. */
+  /** @returns The offset behind the value, MORE or BROKEN. */
   scan(chunk: Buffer, from: number): number {
     if (this.#isScalar) return scanScalar(chunk, from);
     let at = from;
@@ -87,7 +87,7 @@ export class ValueScanner {
     return this.#scanNested(chunk, at);
   }
 
-  /** This loop runs over the bytes of large answers. */
+  /** This loop passes over all bytes of large results. */
   #scanNested(chunk: Buffer, from: number): number {
     const { length } = chunk;
     let at = from;
@@ -115,13 +115,13 @@ export class ValueScanner {
       wider.set(this.#closers);
       this.#closers = wider;
     }
-    this.#closers[this.#depth] = byte + 2; // in ASCII, both closing brackets come two after their opening one
+    this.#closers[this.#depth] = byte + 2; // in ASCII, `]` is two after `[`, and `}` two after `{`
     this.#depth += 1;
     return true;
   }
 }
 
-/** Whether the byte at `end` is escaped: by an odd number of backslashes. `from` is behind whole escapes. */
+/** Whether an odd number of backslashes escapes the byte at `end`. No escape may reach across `from`. */
 function endsInEscape(chunk: Buffer, from: number, end: number): boolean {
   let backslashes = 0;
   while (end - backslashes > from && chunk[end - backslashes - 1] === BACKSLASH) backslashes += 1;

@@ -21,7 +21,7 @@ it("tells calls a second by what became of them, and how long they took", async 
   const after = (await countedIn(metrics)).countsOf("main");
   const { medianMs, p99Ms, ...rates } = ratesBetween(before, after, 10);
   expect(rates).toEqual({ calls: 10, store: 9.8, merged: 0, here: 0, failed: 0.1, refused: 0.1 });
-  // Within their buckets: 2.5 to 5 ms, and 250 to 500 ms.
+  // Interpolated within their buckets: 2.5 to 5 ms, and 250 to 500 ms.
   expect(medianMs).toBeCloseTo(2.5 + (2.5 * 50) / 98);
   expect(p99Ms).toBeCloseTo(250 + 125);
 });

@@ -1,24 +1,24 @@
-// Calls a second and their times, from the counts at two moments. Pure.
+// Computes calls a second and their durations from the counts at two moments. Pure.
 
 type Labels = Readonly<Record<string, string | number>>;
 type Value = { readonly value: number; readonly labels: Labels; readonly metricName?: string };
 type Metric = { readonly name: string; readonly values: readonly Value[] };
 
-/** The counts of one network at a moment. */
+/** The counts of one network at one moment. */
 export type NetworkCounts = {
   readonly calls: Readonly<Record<"ok" | "refused" | "unavailable" | "failed", number>>;
   readonly saved: Readonly<Record<"store" | "merging" | "here", number>>;
-  /** How many calls took at most so many seconds, the shortest bound first; the last bound is Infinity. */
+  /** The number of calls that took at most this many seconds, shortest bound first; the last bound is Infinity. */
   readonly tookAtMost: readonly (readonly [seconds: number, calls: number])[];
   readonly upstreams: ReadonlyMap<string, UpstreamCounts>;
 };
 
 export type UpstreamCounts = {
-  /** Calls that the node was asked for callers. */
+  /** Calls to the node on behalf of callers. */
   readonly calls: number;
-  /** How many of them had neither a result nor a refusal. */
+  /** The number of those calls that ended with neither a result nor a refusal. */
   readonly failed: number;
-  /** How often, since the process began, it gave a false answer, a block that failed its proof, or dissented from other vendors. */
+  /** Since the process began: false answers, blocks that failed their proof, and dissents from other vendors. */
   readonly lies: number;
   readonly proofFailures: number;
   readonly dissents: number;
@@ -27,7 +27,7 @@ export type UpstreamCounts = {
 /** @param metrics The metrics of a registry, as JSON. */
 export class CountedMetrics {
   readonly #byName: ReadonlyMap<string, readonly Value[]>;
-  /** Holds the metrics that were read before: most are read for each network. */
+  /** Caches each metric's values by network, as most metrics are read for each network. */
   readonly #byNetwork = new Map<string, ReadonlyMap<unknown, readonly Value[]>>();
 
   constructor(metrics: readonly object[]) {
@@ -35,7 +35,7 @@ export class CountedMetrics {
     this.#byName = new Map(all.map(({ name, values }) => [name, values]));
   }
 
-  /** The value of a network's gauge; undefined where it is not measured. */
+  /** The value of a network's gauge; undefined if it is not measured. */
   gauge(name: string, network: string): number | undefined {
     return this.#of(name, network)[0]?.value;
   }
@@ -97,7 +97,7 @@ export class CountedMetrics {
 }
 
 /**
- * Calls a second, by how they were answered; `store`, `merged` and `here` needed no call of a node.
+ * Calls a second, by how they were answered; calls counted as `store`, `merged` and `here` needed no upstream.
  *
  * @param seconds The time between the two moments.
  */
@@ -120,11 +120,11 @@ export function ratesBetween(before: NetworkCounts, after: NetworkCounts, second
   };
 }
 
-/** A counter that fell began anew, since its network was configured again. */
+/** A counter that fell has restarted, because its network was removed and configured again: its rate counts as 0. */
 export const perSecond = (before: number, after: number, seconds: number): number =>
   seconds > 0 ? Math.max(0, after - before) / seconds : 0;
 
-/** Takes the calls of a bucket as evenly spread; calls beyond the last bound count as that bound. */
+/** Assumes that the calls of a bucket are evenly spread; calls beyond the last finite bound count as that bound. */
 function quantileMs(
   took: readonly (readonly [seconds: number, calls: number])[],
   share: number,

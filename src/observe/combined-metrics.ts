@@ -1,5 +1,5 @@
-// The metrics of several processes as those of one gateway. Counters never go down: the counts of a process that ended
-// stay, as they were last read.
+// Combines the metrics of several processes into those of one gateway. Counters never go down: the counts of a
+// process that ended stay, as last read.
 import { AggregatorRegistry, Gauge, Registry } from "prom-client";
 import {
   type AdminRefusal,
@@ -12,19 +12,19 @@ import {
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
 type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };
 
-/** By the name of the process. */
+/** The metrics of each process, by its name. */
 export type Measured = ReadonlyMap<string, readonly object[]>;
 
 const TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const CALLS_PER_CALL = "headgate_upstream_calls_per_call";
-/** Metrics that mean nothing as a sum, such as the start time of a process. */
+/** Metrics whose sum over processes means nothing, such as the start time of a process. */
 const OF_ONE_PROCESS = /^(process_start_time_seconds|nodejs_version_info)$/;
 
 export class CombinedMetrics {
   readonly contentType = TYPE;
-  /** The counters of processes that ended. */
+  /** The counters and histograms of processes that ended. */
   #ended: readonly object[] = [];
-  /** The last metrics of each process, for when it does not answer. */
+  /** The last metrics of each process, used when it does not answer. */
   readonly #last = new Map<string, readonly object[]>();
   readonly #own = new Registry();
   readonly #replaced = new Tally(
@@ -35,7 +35,7 @@ export class CombinedMetrics {
     },
     this.#own,
   );
-  /** Counted here for all processes: a process with an unexpected error ends before it is read. */
+  /** Counted here for all processes: a process with an unexpected error ends before its metrics are read. */
   readonly #unexpected = new Tally(declarationOf("unexpected_errors_total{kind}"), this.#own);
   readonly #adminRefused = new Tally(declarationOf("admin_refused_total{why}"), this.#own);
   readonly #certificateExpires = new Gauge({
@@ -50,14 +50,14 @@ export class CombinedMetrics {
     this.#measure = parts.measure;
   }
 
-  /** The Prometheus text format. */
+  /** The metrics in Prometheus' text format. */
   async exposition(): Promise<string> {
     const combined = await this.#combined();
     const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
     return `${await combined.metrics()}${callsPerCall(metrics)}`;
   }
 
-  /** The same metrics as values. */
+  /** The metrics as values. */
   async values(): Promise<readonly object[]> {
     return (await this.#combined()).getMetricsAsJSON();
   }
@@ -68,7 +68,7 @@ export class CombinedMetrics {
     return combine([own, this.#ended, ...this.#last.values()]);
   }
 
-  /** The metrics that only a supervisor has. */
+  /** The declarations of the metrics that only a supervisor has. */
   get declared(): readonly DeclaredMetric[] {
     return this.#own.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
   }
@@ -85,7 +85,7 @@ export class CombinedMetrics {
     this.#certificateExpires.set({ port }, atMs / 1000);
   }
 
-  /** A process of this name ended; another one may take its place. */
+  /** Keeps the counters of a process that ended, whose name its replacement may take. */
   async processEnded(name: string, why: "hung" | "ended"): Promise<void> {
     this.#replaced.add(1, name, why);
     const last = this.#last.get(name) ?? [];
@@ -104,7 +104,7 @@ function combine(all: readonly (readonly object[])[]): Registry {
   return AggregatorRegistry.aggregate(known.filter((metrics) => metrics.length > 0));
 }
 
-/** The writer follows the chain and the servers answer, so the ratio can be computed only over all processes. */
+/** The ratio must be computed over all processes: the writer's calls follow the chain, the servers answer callers. */
 function callsPerCall(metrics: readonly Metric[]): string {
   const upstreamCalls = sums(metrics, "headgate_upstream_calls_total");
   const lines = [...sums(metrics, "headgate_calls_total")].map(

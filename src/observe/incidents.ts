@@ -1,5 +1,5 @@
-// Recent incidents that operators see with their evidence: false answers of nodes, and reorganisations. As many are kept as
-// a page shows.
+// Recent incidents that operators see with their evidence: false answers of nodes, and reorgs. Only as many are kept
+// as a page shows.
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 
@@ -8,18 +8,18 @@ export type Evidence = {
   readonly kind: "false answer" | "failed proof" | "disagreement";
   /** The method, or the block and its part. */
   readonly about: string;
-  /** The beginning of the node's answer; undefined where it was not kept. */
+  /** The beginning of the node's answer; undefined if it was not kept. */
   readonly said?: string | undefined;
-  /** What contradicts the answer. */
+  /** The facts that contradict the answer. */
   readonly found: string;
 };
 
 type BlockName = { readonly number: number; readonly hash: string };
 
 export type Reorganisation = {
-  /** The newest block of both branches. */
+  /** The newest block that both branches have. */
   readonly fork: BlockName;
-  /** The oldest blocks of each branch, and the number of all. */
+  /** The oldest blocks of each branch, and the number of all its blocks. */
   readonly removed: readonly BlockName[];
   readonly added: readonly BlockName[];
   readonly removedCount: number;
@@ -30,15 +30,15 @@ type At = { /** ISO 8601. */ readonly at: string };
 
 export type NetworkIncidents = {
   readonly network: string;
-  /** Newest first. */
+  /** Both lists have the newest first. */
   readonly evidence: readonly (Evidence & At)[];
   readonly reorganisations: readonly (Reorganisation & At)[];
 };
 
-/** How many are kept of each kind and node. */
+/** The most pieces of evidence kept for each node, and reorgs for each network. */
 const MOST_EVIDENCE = 5;
 const MOST_REORGANISATIONS = 5;
-/** In characters. */
+/** Characters. */
 const MOST_SAID = 240;
 
 export class Incidents {
@@ -70,7 +70,7 @@ export class Incidents {
     });
   }
 
-  /** The network is no longer configured. */
+  /** Drops the incidents of a network that is no longer configured. */
   forget(network: string): void {
     this.#byNetwork.delete(network);
   }
@@ -81,7 +81,7 @@ export class Incidents {
   }
 }
 
-/** Joins the incidents of several processes. */
+/** Combines the incidents of several processes, by network. */
 export function combinedIncidents(
   told: readonly NetworkIncidents[],
 ): ReadonlyMap<string, NetworkIncidents> {

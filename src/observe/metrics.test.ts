@@ -1,4 +1,4 @@
-// Times are told as prom-client's own histogram tells them.
+// TimeTally reports times as prom-client's own histogram does.
 import fc from "fast-check";
 import { AggregatorRegistry, Histogram, Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ const seconds = fc.oneof(
   fc.double({ min: 0, max: 3, noNaN: true }),
 );
 
-/** What both tell of the same times, as texts and as values of two processes together. */
+/** The reports of both histograms about the same times, as text and as the combined values of two processes. */
 async function told(
   times: readonly [network: string, seconds: number][],
   labelNames: ["network"] | [],

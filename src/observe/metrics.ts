@@ -1,5 +1,5 @@
-// What the gateway counts, for Prometheus. Labels come from the configuration and the catalogue, never from callers, so
-// their number is bounded.
+// The gateway's metrics for Prometheus. Label values come from the configuration and the catalogue, never from
+// callers, so their number is bounded.
 
 import {
   Counter as CounterOfPrometheus,
@@ -46,7 +46,7 @@ type AnsweredSeries = AnsweredBy & {
   readonly times: Times;
 };
 
-/** An unhandled rejection, or an uncaught exception. */
+/** The kind of an unexpected error: an unhandled rejection, or an uncaught exception. */
 export type UnexpectedKind = "rejection" | "exception";
 
 /** Why the admin API refused a request. */
@@ -56,7 +56,7 @@ const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 
-/** By name, without `headgate_`, and labels. */
+/** The counters' help texts, by name (without `headgate_`) and labels. */
 const COUNTERS = {
   "writers_replaced_total{why}":
     "Threads that write the stores, started again since they ended by themselves, or hung.",
@@ -120,7 +120,7 @@ const HISTOGRAMS = {
   "upstream_call_seconds{network,upstream}": "A node's answering time.",
 } as const;
 
-/** Prometheus sees the sum over all processes. */
+/** Over several processes, Prometheus sees the sum. */
 const GAUGES = {
   "head_block{network}": "The followed chain's newest block.",
   "window_blocks{network}": "Newest blocks in the store.",
@@ -130,7 +130,7 @@ const GAUGES = {
   "filters{network,kind}": "Filters that callers have.",
 } as const;
 
-/** Prometheus sees the highest value of all processes. */
+/** Over several processes, Prometheus sees the highest value. */
 const MOST = {
   "head_age_seconds{network}": "How old the followed chain's newest block is.",
   "head_stale{network}":
@@ -141,7 +141,7 @@ const MOST = {
     "What was changed in the state and is in memory alone, until it can be written: revoked keys, drained nodes.",
 } as const;
 
-/** Prometheus sees the lowest value of all processes. */
+/** Over several processes, Prometheus sees the lowest value. */
 const LEAST = {
   "store_writable{network}":
     "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
@@ -164,7 +164,7 @@ export type DeclaredMetric = {
 type Counter = keyof typeof COUNTERS;
 type Declared = { readonly name: string; readonly help: string; readonly labelNames: string[] };
 
-/** The counts of one network that each call raises. They are held, since a look-up by labels would cost more than the rest. */
+/** The counts of one network that each call raises, held because a look-up by labels would cost more than the rest. */
 type CallCounts = {
   calls: number;
   upstreamCalls: number;
@@ -181,7 +181,7 @@ const madeOf = <Key extends string, Metric>(
     Object.entries<string>(table).map(([key, help]) => [key, make({ ...declaredIn(key), help })]),
   ) as Record<Key, Metric>;
 
-/** A counter, or a gauge, as several registries have it. */
+/** The declaration of a counter or gauge, for other registries that have it too. */
 export const declarationOf = (key: Counter | keyof typeof LEAST): Declared => ({
   ...declaredIn(key),
   help: { ...COUNTERS, ...LEAST }[key],
@@ -192,7 +192,7 @@ function declaredIn(key: string): Omit<Declared, "help"> {
   return { name: `headgate_${name}`, labelNames: labels.split(",").filter(Boolean) };
 }
 
-/** The evidence of what a node was caught at. */
+/** The evidence against a node, without the node and its kind. */
 type CaughtAt = Pick<Evidence, "about" | "said" | "found">;
 
 export class Metrics {
@@ -216,10 +216,10 @@ export class Metrics {
 
   readonly #incidents: Incidents | undefined;
 
-  /** @param incidents Keeps the evidence. */
+  /** @param incidents Keeps the evidence against nodes, and the reorgs. */
   constructor(incidents?: Incidents) {
     this.#incidents = incidents;
-    // Of several processes the ratio is computed anew (combined-metrics.ts).
+    // Over several processes, combined-metrics.ts computes this ratio.
     this.#watch(
       "upstream_calls_per_call{network}",
       "Calls made to nodes, following the chain included, for each call answered.",
@@ -235,7 +235,7 @@ export class Metrics {
     ]);
   }
 
-  /** @param memory Read whenever metrics are. */
+  /** @param memory Is read whenever metrics are read. */
   watchMemory(
     memory: Pick<MemoryBudget, "waitingAs" | "waitingFor" | "keysOverShare" | "bytes">,
   ): void {
@@ -252,7 +252,7 @@ export class Metrics {
     ]);
   }
 
-  /** @param why `slow`: the caller did not take the answer; `broken`: the answer's source was gone. */
+  /** @param why `slow`: the caller did not take the answer; `broken`: the answer's source no longer existed. */
   readonly answerCut = this.#counting<[why: "slow" | "broken"]>("answers_cut_total{why}");
 
   readonly memoryRefused = this.#counting<[what: MemoryRefusal, why: MemoryRefusalCause]>(
@@ -294,7 +294,7 @@ export class Metrics {
     series.all.seconds.add(seconds);
   }
 
-  /** What is raised by the end of a call. Those of a batch's members raise the same. */
+  /** The series that the end of a call raises. The members of a batch mostly raise the same series. */
   #endedAs({ network, method, outcome }: EndedBy): EndedSeries {
     const calls = this.#counters["calls_total{network,method,outcome}"];
     const count = calls.count(network, method, outcome);
@@ -335,7 +335,7 @@ export class Metrics {
   /** @param why `made room`, `too many of this address` or `full`. */
   readonly connectionEnded = this.#counting<[why: string]>("connections_ended_total{why}");
 
-  /** @param read The number of connections, read whenever metrics are. */
+  /** @param read Returns the number of connections; called whenever metrics are read. */
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
     const help = "Open connections of callers: known once a valid key was seen on them.";
     this.#watch("connections{of}", help, () => Object.entries(read()));
@@ -349,13 +349,13 @@ export class Metrics {
   /** @param why Such as `idle`, `silent`, `restarting` or `revoked`. */
   readonly webSocketClosed = this.#counting<[why: string]>("websockets_closed_total{why}");
 
-  /** @param read The number of WebSockets and event streams, read whenever metrics are. */
+  /** @param read Returns the number of WebSockets and event streams; called whenever metrics are read. */
   webSocketsCounted(read: () => number): void {
     const help = "Open WebSockets and event streams of callers.";
     this.#watch("websockets", help, () => [["", read()]]);
   }
 
-  /** @param how `store`, `merging` with an equal call, or `here`: the gateway computed the answer. */
+  /** @param how `store`, `merging` (with an equal call in flight), or `here` (the gateway computed the answer). */
   readonly callSaved = this.#counting<[network: string, how: string]>(
     "calls_saved_total{network,how}",
   );
@@ -377,7 +377,7 @@ export class Metrics {
     series.times.add(record.seconds);
   }
 
-  /** What is raised by an answer. Those to the members of a batch raise the same. */
+  /** The series that an upstream's reply raises. The members of a batch mostly raise the same series. */
   #answeredOf({ network, upstream, kind, purpose }: AnsweredBy): AnsweredSeries {
     const counters = this.#counters;
     const calls = counters["upstream_calls_total{network,upstream,outcome,purpose}"];
@@ -391,18 +391,18 @@ export class Metrics {
     };
   }
 
-  /** @param why Why another node was asked for the same call. */
+  /** @param why Why another upstream was asked for the same call. */
   readonly upstreamAskedAgain = this.#counting<
     [network: string, why: "failed" | "cross-check" | "slow"]
   >("upstream_asked_again_total{network,why}");
 
-  /** The node's answer differed from the one that other vendors agreed on. */
+  /** Counts an answer of the node that differs from the answer that other vendors agreed on. */
   upstreamDissented(network: string, upstream: string, evidence?: CaughtAt): void {
     this.#counters["upstream_dissents_total{network,upstream}"].add(1, network, upstream);
     this.#caught(network, { upstream, kind: "disagreement" }, evidence);
   }
 
-  /** The node's answer cannot be true. */
+  /** Counts an answer of the node that cannot be true. */
   upstreamLied(network: string, upstream: string, evidence?: CaughtAt): void {
     this.#counters["upstream_lies_total{network,upstream}"].add(1, network, upstream);
     this.#caught(network, { upstream, kind: "false answer" }, evidence);
@@ -416,7 +416,7 @@ export class Metrics {
     if (evidence) this.#incidents?.caught(network, { ...who, ...evidence });
   }
 
-  /** @param read The state of the network's nodes, read whenever metrics are. */
+  /** @param read Returns the state of the network's nodes; called whenever metrics are read. */
   watchUpstreams(network: string, read: () => readonly UpstreamSnapshot[]): void {
     this.#upstreamGauges.watch(network, read);
   }
@@ -449,17 +449,17 @@ export class Metrics {
     this.#least["store_writable{network}"].set({ network }, isWritable ? 1 : 0);
   }
 
-  /** The network is no longer configured: its counters stay, its gauges go. */
+  /** Removes the gauges of a network that is no longer configured; its counters stay. */
   networkGone(network: string): void {
     for (const gauges of [this.#gauges, this.#most, this.#least])
       for (const gauge of Object.values(gauges)) forget(gauge, network);
     this.#upstreamGauges.forget(network);
     this.#callsOf.delete(network);
-    this.#lastEnded = undefined; // it may be configured again
+    this.#lastEnded = undefined; // its series counts into the dropped counts
     this.#incidents?.forget(network);
   }
 
-  /** The upstream is no longer configured. */
+  /** Removes the gauge of an upstream that is no longer configured. */
   upstreamGone(network: string, upstream: string): void {
     this.#least["upstream_usable{network,upstream}"].remove({ network, upstream });
   }
@@ -513,12 +513,12 @@ export class Metrics {
       this.#gauges["filters{network,kind}"].set({ network, kind }, count);
   }
 
-  /** The Prometheus text format. */
+  /** The metrics in Prometheus' text format. */
   exposition(): Promise<string> {
     return this.#registry.metrics();
   }
 
-  /** The same metrics as values, to be added up with those of other processes. */
+  /** The metrics as values, to be combined with those of other processes. */
   values(): Promise<readonly object[]> {
     return this.#registry.getMetricsAsJSON();
   }
@@ -527,12 +527,12 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** All metrics, also those without a value yet. */
+  /** The declarations of all metrics, including those without a value yet. */
   get declared(): readonly DeclaredMetric[] {
     return this.#registry.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
   }
 
-  /** A function that counts one more for the values of its labels, in their order. */
+  /** A function that adds one to the counter, for the values of its labels in their order. */
   #counting<Values extends readonly string[]>(key: Counter): (...values: Values) => void {
     const counter = this.#counters[key];
     return (...values) => counter.add(1, ...values);
@@ -550,7 +550,7 @@ export class Metrics {
     return counts;
   }
 
-  /** A gauge that is read whenever metrics are: its values by label, where it has one. */
+  /** Makes a gauge whose values, by its label if it has one, are read whenever metrics are read. */
   #watch(
     key: string,
     help: string,
@@ -573,21 +573,21 @@ export class Metrics {
   }
 }
 
-/** Removes the network's values, whatever their other labels. */
+/** Removes the gauge's values for the network. */
 function forget(gauge: Gauge, network: string): void {
   void gauge.get().then(({ values }) => {
     for (const { labels } of values) if (labels["network"] === network) gauge.remove(labels);
   });
 }
 
-/** The count of one combination of label values, held by code that raises it often. */
+/** The count for one combination of label values; code that raises it often holds it. */
 export type Count = { value: number };
 
-/** By the names of its labels, in their order. */
+/** Pairs the names of labels with their values, which are in the same order. */
 const labelsOf = (names: readonly string[], values: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name, at) => [name, values[at] ?? ""]));
 
-/** What is kept for each combination of label values. Maps in maps: one text of all values would be made for each look-up. */
+/** Entries by their label values. Nested maps: joining the values to one key would make a string for each look-up. */
 class ByLabels<Kept> {
   readonly all: Kept[] = [];
   readonly #byValue = new Map<string, unknown>();
@@ -613,7 +613,7 @@ class ByLabels<Kept> {
 
 const NO_LABELS = [""];
 
-/** A counter that is cheap to raise: a number for each combination of label values, which Prometheus' library gets only when metrics are read. */
+/** A counter that is cheap to raise: a number per combination of label values, which prom-client reads on demand. */
 export class Tally {
   readonly #counts = new ByLabels<Count & { readonly labels: Record<string, string> }>();
   readonly #labelNames: readonly string[];
@@ -631,12 +631,12 @@ export class Tally {
     });
   }
 
-  /** @param values Of the labels, in their order. */
+  /** @param values The values of the labels, in their order. */
   add(by: number, ...values: readonly string[]): void {
     (this.#counts.get(values) ?? this.#made(values)).value += by;
   }
 
-  /** The count of these values of the labels. It exists from now on, also as 0. */
+  /** The count for these label values, which is created if needed, and then reported even as 0. */
   count(...values: readonly string[]): Count {
     return this.#counts.get(values) ?? this.#made(values);
   }
@@ -649,7 +649,7 @@ export class Tally {
 /** The histogram of one combination of label values. */
 class Times {
   readonly labels: Readonly<Record<string, string>>;
-  /** The times in each bucket, and those above the last bound. */
+  /** The number of times in each bucket, and above the last bound. */
   readonly counts: number[];
   sum = 0;
   readonly #buckets: readonly number[];
@@ -669,7 +669,7 @@ class Times {
   }
 }
 
-/** A histogram that is cheap to raise: that of prom-client makes a text of the labels for each time. */
+/** A histogram that is cheap to raise: prom-client's own makes a string of the labels for each observed time. */
 export class TimeTally {
   readonly type = "histogram";
   readonly aggregator = "sum";
@@ -679,7 +679,7 @@ export class TimeTally {
   readonly #buckets: readonly number[];
   readonly #series = new ByLabels<Times>();
 
-  /** @param declared.buckets Upper bounds in seconds, the lowest first. */
+  /** @param declared.buckets Upper bounds in seconds, ascending. */
   constructor(declared: Declared & { readonly buckets: readonly number[] }, registry: Registry) {
     this.name = declared.name;
     this.help = declared.help;
@@ -689,7 +689,7 @@ export class TimeTally {
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** The times of these values of the labels. They exist from now on, also without any time. */
+  /** The times for these label values, which are created if needed, and then reported even without observations. */
   times(...values: readonly string[]): Times {
     const known = this.#series.get(values);
     if (known) return known;

@@ -1,4 +1,4 @@
-// What dashboards and alerts may name: scripts/named-metrics.ts, which `npm run check` runs over deploy/.
+// Tests scripts/named-metrics.ts, which checks the metrics that dashboards and alerts name (`npm run check`, deploy/).
 import { describe, expect, it } from "vitest";
 import { mistakesIn } from "../../scripts/named-metrics.ts";
 

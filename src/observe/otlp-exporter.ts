@@ -1,4 +1,4 @@
-// Turns stories into OpenTelemetry's spans, and sends them to a collector over OTLP. Loaded only where tracing is
+// Turns stories into OpenTelemetry spans, and sends them to a collector over OTLP. Loaded only if tracing is
 // configured: its packages take time and memory.
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
@@ -24,10 +24,10 @@ type Resource = ReadableSpan["resource"];
 
 const SCOPE = { name: "headgate" };
 
-/** One request to the collector, and one beside it that is being aborted. */
+/** One request to the collector, and a previous one that is being aborted. */
 const MOST_AT_ONCE = 2;
 
-/** Never throws for options that the configuration allows. */
+/** Makes an exporter. Never throws for options that the configuration allows. */
 export function spanExporter(options: TraceSenderOptions): SpanExporter {
   const { url, headers, timeoutMs, service, attributes, version, instance } = options;
   const resource = resourceFromAttributes({
@@ -58,14 +58,14 @@ export function spanExporter(options: TraceSenderOptions): SpanExporter {
   };
 }
 
-/** Why sending failed. The collector's own text is not logged: it may be anything. */
+/** The reason why sending failed. The collector's own text may be anything, so it is not logged. */
 function reasonOf(error: Error | undefined): string {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   if (typeof code === "number") return `HTTP ${code}`;
   return typeof code === "string" ? code : "no answer in time";
 }
 
-/** The span of the call, and one within it for each attempt. */
+/** The span of the call, and one within it for each attempt; none if the call is not traced. */
 export function spansOf(story: Story, resource: Resource): readonly ReadableSpan[] {
   const { trace } = story.options;
   if (!trace) return [];
@@ -87,7 +87,7 @@ export function spansOf(story: Story, resource: Resource): readonly ReadableSpan
     kind: SpanKind.CLIENT,
     trace: attempt.trace ?? trace,
     from: timeOf(attempt.begunAt),
-    // Another attempt was faster, and this one has not ended yet.
+    // An attempt without an end was slower than another one, and is still running.
     to: timeOf(attempt.endedAt ?? Math.max(endedAt, attempt.begunAt)),
     status: attemptStatusOf(attempt),
     attributes: attemptAttributesOf(attempt, story),
@@ -123,7 +123,7 @@ function readable({ trace, from, to, ...rest }: SpanParts, resource: Resource): 
   };
 }
 
-/** @param isRemote The span was begun by another program. */
+/** @param isRemote Whether another program began the span. */
 const contextOf = (
   { traceId, spanId, isSampled, state }: RemoteContext,
   isRemote: boolean,
@@ -138,12 +138,12 @@ const contextOf = (
 const linksOf = (opener: RemoteContext | undefined): Link[] =>
   opener ? [{ context: contextOf(opener, true) }] : [];
 
-/** Attributes by OpenTelemetry's conventions for JSON-RPC. Names are those of the configuration and the catalogue. */
+/** Attributes by OpenTelemetry's conventions for JSON-RPC. Names come from the configuration and the catalogue. */
 function attributesOf({ options, end, attemptsLeftOut }: Story): Attributes {
   if (!end) return {};
   const { method, id, outcome, code, source, proof, block, computeUnits, bytes, members } = end;
   return withoutUnknown({
-    "rpc.system": "jsonrpc", // older conventions, which most tools look for
+    "rpc.system": "jsonrpc", // the older convention, which most tools expect
     "rpc.system.name": "jsonrpc",
     "rpc.method": method,
     "jsonrpc.protocol.version": "2.0",
@@ -183,7 +183,7 @@ const attemptAttributesOf = (
 const withoutUnknown = (attributes: Attributes): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 
-/** A caller's mistake, and a node's refusal, are no errors of the gateway. */
+/** A caller's mistake, or a node's refusal, is not an error of the gateway. */
 const statusOf = ({ end }: Story): SpanStatus =>
   end?.outcome === "failed" || end?.outcome === "unavailable"
     ? { code: SpanStatusCode.ERROR, message: end.outcome }
@@ -198,7 +198,7 @@ const attemptStatusOf = ({ outcome }: AttemptStory): SpanStatus =>
 
 const NANOSECONDS = 1_000_000;
 
-/** @param wallMs Milliseconds since 1970. */
+/** @param wallMs Milliseconds since 1970. @returns Seconds and nanoseconds. */
 function hrTimeOf(wallMs: number): HrTime {
   const seconds = Math.floor(wallMs / 1_000);
   return [seconds, Math.round((wallMs - seconds * 1_000) * NANOSECONDS)];

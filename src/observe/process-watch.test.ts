@@ -27,7 +27,7 @@ it("a process that stood still counts it, and tells it once a minute", async () 
   expect(clock.waiting).toBe(0);
 });
 
-/** The flags, of those with the name, that are set while the thread works so many milliseconds of each half a second. */
+/** The settings of one V8 flag while the thread works this many milliseconds of each half second. */
 async function flagsAfter(activeMs: readonly number[], name: string): Promise<string[]> {
   const clock = new FakeClock();
   const flags: string[] = [];

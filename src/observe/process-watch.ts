@@ -1,6 +1,6 @@
-// Watches how much of its time this process works. It notices that the process stood still: because of work without pauses,
-// a machine that swaps, a debugger. And it has V8 save memory while there is time to spare: else V8 keeps the pages that a
-// storm of callers took (docs/decisions/0065-memory-is-given-back-when-it-is-calm.md).
+// Watches how much of its time this process works. It notices that the process stood still, because of work without
+// pauses, a swapping machine or a debugger. It also makes V8 save memory in calm times: otherwise V8 would keep the
+// pages that many calls once took (docs/decisions/0065-memory-is-given-back-when-it-is-calm.md).
 import type { EventLoopUtilization } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
@@ -12,31 +12,31 @@ export type ProcessWatchParts = {
   readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Pick<Logger, "warn">;
   readonly metrics: Pick<Metrics, "stoodStill">;
-  /** How much of its time this thread has worked. */
+  /** The time for which this thread has worked. */
   readonly worked?: () => EventLoopUtilization;
-  /** Of V8, for all threads of the process. */
+  /** Sets a flag of V8, for all threads of the process. */
   readonly setFlag?: (flag: string) => void;
 };
 
 const LOOK_EVERY_MS = 500;
-/** Callers notice a pause of this length, in milliseconds. */
+/** Milliseconds. Callers notice a pause of this length. */
 const LONG_MS = 1_000;
 const TELL_AGAIN_AFTER_MS = 60_000;
 
-/** A thread that works no more than this share of the time between two looks has time to spare. */
+/** A thread that works no more than this share of the time between two looks is calm. */
 const CALM = 0.25;
-/** Nobody notices when a thread stands still that works no more than this share of its time. */
+/** If a thread works no more than this share of its time, nobody notices a pause. */
 const IDLE = 0.02;
-/** It saves memory after so many calm looks, and until the first that is not: a storm that begins must not be dearer. */
+/** V8 saves memory after this many calm looks, until the first busy look: the calls of a burst must not cost more. */
 const CALM_LOOKS = 20;
 
-/** V8 13 knows the flags. Node.js 22 has V8 12, which would say on the standard error that it does not. */
+/** V8 13 has the flags. V8 12, in Node.js 22, would complain about them on stderr. */
 const V8_THAT_SAVES = 13;
 const setWhereKnown = (flag: string): void => {
   if (Number.parseInt(process.versions.v8, 10) >= V8_THAT_SAVES) setFlagsFromString(flag);
 };
 
-/** Of V8: as they are when the process begins. */
+/** The state of V8's flags when the process begins. */
 const SETTINGS = { "memory-saver-mode": false, compact: true };
 
 export class ProcessWatch {
@@ -44,7 +44,7 @@ export class ProcessWatch {
   #calmLooks = 0;
   #before: Pick<EventLoopUtilization, "active" | "idle"> = { active: 0, idle: 0 };
   readonly #settings = { ...SETTINGS };
-  /** When the next look is due, by the clock. */
+  /** When the next look is due, in milliseconds of the clock. */
   #dueAt = Number.POSITIVE_INFINITY;
   readonly #rounds: Rounds;
   readonly #parts: Required<ProcessWatchParts>;
@@ -73,7 +73,7 @@ export class ProcessWatch {
     return true;
   }
 
-  /** Logs one line a minute at most, and counts all pauses. */
+  /** Counts all long pauses, and logs at most one line a minute about them. */
   #noteLate(lateMs: number): void {
     if (lateMs < LONG_MS) return;
     const { clock, log, metrics } = this.#parts;
@@ -83,7 +83,7 @@ export class ProcessWatch {
     log.warn({ ms: Math.round(lateMs) }, "the process stood still: nobody was answered meanwhile");
   }
 
-  /** A collection that saves memory moves what is in use together, for some 50 ms: not while calls come all the same. */
+  /** In this mode a collection also compacts the heap, for some 50 ms: not while a few calls still arrive. */
   #saveMemoryWhileCalm(): void {
     const now = this.#parts.worked();
     const active = now.active - this.#before.active;

@@ -1,5 +1,5 @@
-// Decides which calls have a story, and hands it on: to callers that may ask for it, to the tail of slow and failed calls,
-// and to the sender of traces.
+// Decides which calls have a story, and delivers it: to callers that may ask for an explanation, to the tail of slow
+// and failed calls, and to the trace sender.
 
 import type { Config } from "../config/schema.ts";
 import { isoText } from "../lib/calendar.ts";
@@ -21,9 +21,9 @@ import {
 } from "./trace-context.ts";
 
 export type StoriesOptions = {
-  /** The slow and failed calls that were answered last. */
+  /** Settings of the tail: the slow and failed calls that were answered last. */
   readonly tail: Config["tail"];
-  /** undefined: nothing is traced. */
+  /** undefined: no call is traced. */
   readonly tracing?: SamplingOptions | undefined;
 };
 
@@ -34,13 +34,13 @@ export type SamplingOptions = Pick<
 
 export type StoriesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
-  /** A random number from 0 to 1, without 1. */
+  /** A random number from 0 (included) to 1 (excluded). */
   readonly chance: () => number;
-  /** Called with each story that is to be traced. */
+  /** Called with each story that is to be sent as a trace. */
   readonly onTraced?: (story: Story) => void;
 };
 
-/** The caller of a call. */
+/** The part of a call's caller that a story needs. */
 type StoryCaller = {
   readonly grant: { readonly name: string; readonly scope: { readonly mayExplain: boolean } };
   readonly network: { readonly facts: { readonly name: string } };
@@ -53,7 +53,7 @@ type StoryCaller = {
 
 /** A slow or failed call, in the form that operators see. */
 export type TailedCall = ToldStory & {
-  /** When the call came. */
+  /** When the call arrived, in ISO 8601. */
   readonly at: string;
   readonly network: string;
   /** The name of the key. */
@@ -66,7 +66,7 @@ export class Stories {
   /** Whether every call has a story. */
   isOn = false;
   #options: StoriesOptions;
-  /** A ring: when it is full, the next call overwrites the oldest. */
+  /** A ring buffer: once it is full, each call overwrites the oldest one. */
   #tail: TailedCall[] = [];
   #oldest = 0;
   readonly #ids = new TraceIds();
@@ -88,8 +88,10 @@ export class Stories {
   }
 
   /**
+   * Begins the story of a call.
+   *
    * @param within The story of the batch, for a member.
-   * @returns undefined where no story is wanted.
+   * @returns undefined when no story is wanted.
    */
   begin(caller: StoryCaller, isMember: boolean, within: Story | undefined): Story | undefined {
     const explainedIn = explainedInOf(caller, isMember);
@@ -98,7 +100,7 @@ export class Stories {
     return this.#begun(caller, { explainedIn, trace });
   }
 
-  /** The story of a batch, which contains those of its members. @returns undefined where nothing is traced. */
+  /** Begins the story of a batch, which contains its members' stories. @returns undefined when tracing is off. */
   beginBatch(caller: StoryCaller): Story | undefined {
     const trace = this.#traceFor(caller);
     return trace && this.#begun(caller, { explainedIn: undefined, trace });
@@ -130,12 +132,12 @@ export class Stories {
     if (story.options.trace.isSampled || isWanted) this.#parts.onTraced?.(story);
   }
 
-  /** The story of a call that has ended, as JSON in ASCII. */
+  /** The explanation of a call that has ended: its story, as JSON in ASCII. */
   explanation(story: Story): string {
     return explanationOf(story, LONGEST[story.options.explainedIn ?? "header"]);
   }
 
-  /** Newest first. */
+  /** The slow and failed calls, newest first. */
   get tail(): readonly TailedCall[] {
     return [...this.#tail.slice(this.#oldest), ...this.#tail.slice(0, this.#oldest)].reverse();
   }
@@ -170,10 +172,10 @@ export class Stories {
   }
 }
 
-/** In characters. Proxies take 4 to 8 KiB of headers in all. */
+/** Characters. Proxies accept 4 to 8 KiB of headers in all. */
 const LONGEST: Readonly<Record<ExplainedIn, number>> = { header: 2_000, member: 16_000 };
 
-/** A header explains a lone call over HTTP. Members of a batch and messages of a WebSocket are explained in their answers. */
+/** A header explains a single call over HTTP; a member of the envelope explains calls in batches and over WebSocket. */
 function explainedInOf(
   { grant, headers, channel }: StoryCaller,
   isMember: boolean,

@@ -1,5 +1,5 @@
-// The story of one call: when it came, the steps it passed, its attempts at upstreams, and how it ended. It is made only
-// where it is wanted, and bounded whatever the call does.
+// The story of one call: when it arrived, the steps it passed, its attempts at upstreams, and how it ended. A call
+// has a story only if one is wanted; the story's size is bounded.
 import type { Clock } from "../lib/clock.ts";
 import type { RemoteContext, TraceContext } from "./trace-context.ts";
 
@@ -15,11 +15,11 @@ export type StoryOptions = {
   readonly requestId: string;
   /** undefined: the caller gets no explanation. */
   readonly explainedIn?: ExplainedIn | undefined;
-  /** The call's place in its trace; undefined where it is not traced. */
+  /** The call's span; undefined when the call is not traced. */
   readonly trace?: TraceContext | undefined;
   /** Whether the trace context is sent to upstreams. */
   readonly isTold?: boolean;
-  /** The place in the caller's trace where its WebSocket was opened. */
+  /** The span of the caller in which it opened its WebSocket. */
   readonly opener?: RemoteContext | undefined;
 };
 
@@ -35,19 +35,19 @@ export type StoryEnd = {
   readonly source: "store" | "upstream" | "local" | "merged";
   readonly proof?: "none" | "partial" | "full" | undefined;
   readonly block?: { readonly number: number; readonly hash: string } | undefined;
-  /** How old the newest block is, in milliseconds, where that is unusual. */
+  /** The age of the newest block, in milliseconds, if it is unusual. */
   readonly staleMs?: number | undefined;
   readonly computeUnits?: number;
-  /** The length of the answer. */
+  /** The length of the answer, in bytes. */
   readonly bytes: number;
-  /** How many members a batch has. */
+  /** The number of members, for a batch. */
   readonly members?: number;
 };
 
-/** What a log line about a traced call contains, with OpenTelemetry's names. */
+/** The trace fields of a log line about a traced call, with OpenTelemetry's names. */
 export type LoggedTrace = { readonly trace_id?: string; readonly span_id?: string };
 
-/** The outcome of an attempt, as its reply says. */
+/** The outcome of an attempt, taken from its reply. */
 export type AttemptOutcome = {
   readonly kind: string;
   /** The code of a refusal. */
@@ -56,25 +56,25 @@ export type AttemptOutcome = {
   readonly reason?: string | undefined;
 };
 
-/** An attempt that begins. */
+/** The part of a beginning attempt that its story needs. */
 export type BegunAttempt = {
   readonly upstream: { readonly name: string };
   readonly why: string | undefined;
 };
 
-/** Further attempts of a call are counted, and not described. */
+/** Further attempts of a call are counted, but not described. */
 const MOST_ATTEMPTS = 32;
 
 export class AttemptStory {
   readonly method: string;
   readonly upstream: string;
-  /** Why a further upstream was asked: `failed`, `cross-check` or `slow`. */
+  /** Why this upstream was asked after another one: `failed`, `cross-check` or `slow`. */
   readonly why: string | undefined;
-  /** By the clock's `now`. */
+  /** Milliseconds of the clock's `now`. */
   readonly begunAt: number;
   endedAt: number | undefined;
   outcome: AttemptOutcome | undefined;
-  /** The attempt's place in the trace. */
+  /** The attempt's span. */
   readonly trace: TraceContext | undefined;
   /** The headers that are sent to the upstream. */
   readonly headers: Readonly<Record<string, string>> | undefined;
@@ -100,7 +100,7 @@ export class AttemptStory {
 
   ended(outcome: AttemptOutcome): void {
     this.endedAt = this.#clock.now();
-    // The reply itself is not kept: it holds the bytes of the answer.
+    // Only these fields: the reply itself would hold the bytes of the answer in memory.
     const { kind, code, reason } = outcome;
     this.outcome = { kind, code, reason };
   }
@@ -108,12 +108,12 @@ export class AttemptStory {
 
 export class Story {
   readonly options: StoryOptions;
-  /** By the clock's `now`, and as milliseconds since 1970. */
+  /** Milliseconds of the clock's `now`, and milliseconds since 1970. */
   readonly begunAt: number;
   readonly begunAtWallMs: number;
   readonly steps: { readonly step: StoryStep; readonly at: number }[] = [];
   readonly attempts: AttemptStory[] = [];
-  /** How many attempts are not described. */
+  /** The number of attempts that are not described. */
   attemptsLeftOut = 0;
   endedAt: number | undefined;
   end: StoryEnd | undefined;
@@ -131,7 +131,7 @@ export class Story {
     this.steps.push({ step, at: this.#clock.now() });
   }
 
-  /** @returns undefined when the story describes enough attempts. */
+  /** Begins the story of an attempt. @returns undefined when enough attempts are described. */
   asked(attempt: BegunAttempt, method: string): AttemptStory | undefined {
     if (this.attempts.length >= MOST_ATTEMPTS) {
       this.attemptsLeftOut += 1;
@@ -147,7 +147,7 @@ export class Story {
   ended(end: StoryEnd): void {
     this.endedAt = this.#clock.now();
     const { block } = end;
-    // The stored block itself is not kept: it holds its parts in memory.
+    // Only these fields: the stored block itself would hold its parts in memory.
     this.end = block ? { ...end, block: { number: block.number, hash: block.hash } } : end;
   }
 
@@ -156,13 +156,13 @@ export class Story {
     return trace ? { trace_id: trace.traceId, span_id: trace.spanId } : {};
   }
 
-  /** The milliseconds that the call took. */
+  /** The duration of the call, in milliseconds. */
   get ms(): number {
     return (this.endedAt ?? this.#clock.now()) - this.begunAt;
   }
 }
 
-/** A story in the form that people read. Times are milliseconds since the call began. */
+/** A story in the form that people read. `atMs` is in milliseconds since the call began. */
 export type ToldStory = StoryEnd & {
   readonly ms: number;
   readonly steps: readonly { readonly step: StoryStep; readonly atMs: number }[];
@@ -171,14 +171,14 @@ export type ToldStory = StoryEnd & {
     readonly method: string;
     readonly why: string | undefined;
     readonly atMs: number;
-    /** undefined: the attempt had not ended when the call ended. */
+    /** The duration; undefined if the attempt was still running when the call ended. */
     readonly ms: number | undefined;
   })[];
-  /** How many further attempts there were. */
+  /** The number of attempts that are not in `asked`. */
   readonly leftOut: number;
 };
 
-/** @param story Of a call that has ended. */
+/** @param story The story of a call that has ended. */
 export function toldStory({
   begunAt,
   end,
@@ -205,7 +205,7 @@ export function toldStory({
 
 const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 
-/** The story as JSON in ASCII, with as many attempts as fit into so many characters. */
+/** The story as JSON in ASCII, with as many attempts as fit into `mostCharacters`. */
 export function explanationOf(story: Story, mostCharacters: number): string {
   const told = toldStory(story);
   let { asked } = told;

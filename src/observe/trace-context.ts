@@ -1,16 +1,16 @@
-// A call's place in a trace, in the headers of W3C Trace Context, from callers and to upstreams.
+// A call's span in a trace, in the headers of W3C Trace Context, received from callers and sent to upstreams.
 import { randomFillSync } from "node:crypto";
 
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A place in a trace that another program began. */
+/** A span that another program began. */
 export type RemoteContext = {
   /** 32 hex digits. */
   readonly traceId: string;
   /** 16 hex digits. */
   readonly spanId: string;
   readonly isSampled: boolean;
-  /** The header `tracestate` as it came. */
+  /** The header `tracestate`, unchanged. */
   readonly state: string | undefined;
 };
 
@@ -18,11 +18,11 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const NOTHING = /^0+$/;
 const SAMPLED = 1;
 
-/** In characters. A longer `tracestate` need not be passed on (W3C Trace Context, 3.3.1.5). */
+/** Characters. A longer `tracestate` need not be passed on (W3C Trace Context, 3.3.1.5). */
 const LONGEST_STATE = 512;
 const STATE = /^[\x20-\x7e]+$/;
 
-/** @returns undefined where the header is missing or malformed: then a trace begins here. */
+/** @returns undefined when the header is missing or malformed: then the gateway begins a new trace. */
 export function readTraceContext(headers: TraceHeaders): RemoteContext | undefined {
   const { traceparent, tracestate } = headers;
   if (typeof traceparent !== "string" || traceparent.length > LONGEST_STATE) return undefined;
@@ -35,17 +35,17 @@ export function readTraceContext(headers: TraceHeaders): RemoteContext | undefin
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED, state };
 }
 
-/** The place of one span in a trace. */
+/** A span of the gateway. */
 export class TraceContext implements RemoteContext {
   readonly traceId: string;
   readonly spanId: string;
-  /** undefined: the trace begins with this span. */
+  /** undefined: this span begins the trace. */
   readonly parent: RemoteContext | undefined;
   readonly isSampled: boolean;
   readonly state: string | undefined;
   readonly #ids: TraceIds;
 
-  /** @param options.parent undefined: a trace begins. */
+  /** @param options.parent undefined: the span begins a trace. */
   constructor(
     options: { readonly parent: RemoteContext | undefined; readonly isSampled: boolean },
     ids: TraceIds,
@@ -63,7 +63,7 @@ export class TraceContext implements RemoteContext {
     return new TraceContext({ parent: this, isSampled: this.isSampled }, this.#ids);
   }
 
-  /** The headers for a request that is made within this span. */
+  /** The headers for a request that the gateway makes within this span. */
   headers(): Readonly<Record<string, string>> {
     const traceparent = `00-${this.traceId}-${this.spanId}-${this.isSampled ? "01" : "00"}`;
     return this.state === undefined ? { traceparent } : { traceparent, tracestate: this.state };
@@ -74,7 +74,7 @@ const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 const DRAWN_AT_ONCE = 4_096;
 
-/** Random ids. Many bytes are drawn at once: each draw costs a microsecond. */
+/** Random ids. Many bytes are drawn at once, because each draw costs a microsecond. */
 export class TraceIds {
   readonly #drawn = Buffer.alloc(DRAWN_AT_ONCE);
   #at = DRAWN_AT_ONCE;

@@ -1,5 +1,5 @@
-// Sends the stories of calls that have ended to a collector, a few times a second, from a bounded queue. No call waits for
-// the collector. Stories that it does not take are dropped and counted.
+// Sends the stories of calls that have ended to a collector, in groups, from a bounded queue. No call
+// waits for the collector. Stories that it does not take are dropped and counted.
 
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
@@ -18,14 +18,14 @@ export type TraceSenderOptions = Pick<
 };
 
 export type SpanExporter = {
-  /** Never rejects. @returns Why the stories did not arrive; undefined when they did. */
+  /** Never rejects. @returns Why the stories did not arrive; undefined if they did. */
   send(stories: readonly Story[]): Promise<string | undefined>;
-  /** Aborts the requests under way. */
+  /** Aborts the requests in flight. */
   cut(): void;
 };
 
 export type TraceSenderParts = {
-  /** Loads the exporter, which is large, when the first story is to be sent. */
+  /** Loads the exporter, which is large, when the first story is sent. */
   readonly load: (options: TraceSenderOptions) => Promise<SpanExporter>;
   readonly metrics: Pick<Metrics, "traced">;
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
@@ -33,11 +33,11 @@ export type TraceSenderParts = {
 };
 
 const SEND_AFTER_MS = 500;
-/** How many calls one request to the collector has: a few milliseconds of work. */
+/** Calls in one request to the collector: a few milliseconds of work. */
 const AT_ONCE = 100;
-/** The connection to the collector is cut this long after the timeout of a request, in milliseconds. */
+/** Milliseconds between the timeout of a request and the end of its connection. */
 const GRACE_MS = 1_000;
-/** How long the gateway waits for the collector at its end, in milliseconds. */
+/** How long a closing gateway waits for the collector, in milliseconds. */
 const FLUSH_MS = 1_000;
 const LOG_AGAIN_AFTER_MS = 60_000;
 
@@ -56,7 +56,7 @@ export class TraceSender {
     this.#parts = parts;
   }
 
-  /** Adds the story of a call that has ended. The call does nothing else for tracing. */
+  /** Queues the story of a call that has ended, or counts it as dropped. */
   add(story: Story): void {
     if (this.#isClosed || this.#waiting.length >= this.#options.queue) {
       this.#parts.metrics.traced("dropped", 1);
@@ -66,7 +66,7 @@ export class TraceSender {
     if (!this.#sending) this.#cancelTimer ??= this.#parts.clock.after(SEND_AFTER_MS, this.#begin);
   }
 
-  /** Sends the stories that wait, as many as the collector takes within `FLUSH_MS`. */
+  /** Sends the waiting stories, as many as the collector takes within `FLUSH_MS`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#begin();
@@ -92,14 +92,14 @@ export class TraceSender {
     this.#sending = undefined;
   }
 
-  /** @returns Why the stories did not arrive. */
+  /** @returns Why the stories did not arrive; undefined if they did. */
   async #send(stories: readonly Story[]): Promise<string | undefined> {
     const { clock, load } = this.#parts;
     let cancel = (): void => undefined;
     try {
       this.#exporter ??= load(this.#options);
       const exporter = await this.#exporter;
-      // The exporter's own timeout does not end an answer that comes byte by byte.
+      // The exporter's own timeout does not end a response that arrives byte by byte.
       cancel = clock.after(this.#options.timeoutMs + GRACE_MS, () => exporter.cut());
       return await exporter.send(stories);
     } catch (error) {

@@ -1,18 +1,18 @@
-// The state of each node and what was learned of it, read whenever metrics are.
+// Gauges of each node's state, and of the facts learned about it, read whenever metrics are read.
 import { Gauge, type Registry } from "prom-client";
 
 export type UpstreamSnapshot = {
   readonly upstream: string;
-  /** undefined while the node has not told its head. */
+  /** undefined until the node has reported its head. */
   readonly head: number | undefined;
   readonly lagBlocks: number;
   readonly lagSeconds: number;
-  /** Whether its head is on another branch than the followed chain. */
+  /** Whether the node's head is on another branch than the followed chain. */
   readonly isElsewhere: boolean;
-  /** Who drained the node, and when: it is asked only while no other can be. */
+  /** The operator who drained the node, and when. A drained node is asked only while no other node is usable. */
   readonly drained: { readonly who: string; readonly at: string } | undefined;
   readonly inFlight: number;
-  /** How many calls of callers wait for their turn at the node. */
+  /** The number of callers' calls that wait for their turn at the node. */
   readonly waiting: number;
   readonly groups: readonly {
     readonly group: string;
@@ -28,9 +28,9 @@ export type UpstreamSnapshot = {
     readonly monthLeft: number | undefined;
   };
   readonly lackedMethods: number;
-  /** Some of the methods that it lacks. */
+  /** Some of the methods that the node lacks. */
   readonly lacked?: readonly string[];
-  /** How far back the node is known to reach: all blocks, or so many of the newest; left out where it is not known. */
+  /** How far back the node reaches: all blocks, or this many of the newest; left out if unknown. */
   readonly reaches?: Readonly<Partial<Record<"state" | "history" | "traces", "all" | number>>>;
 };
 
@@ -48,12 +48,12 @@ type UpstreamGauge = {
   readonly help: string;
   /** The labels beside network and upstream. */
   readonly labels?: readonly string[];
-  /** How the values of several processes are combined; left out: the highest counts. */
+  /** How Prometheus combines the values of several processes; left out: the highest value counts. */
   readonly together?: "sum" | "average" | "min";
   readonly values: (snapshot: UpstreamSnapshot) => readonly Value[];
 };
 
-/** One value for the node; undefined: there is none. */
+/** A gauge with a single value per node; undefined: no value. */
 const one = (
   name: string,
   help: string,

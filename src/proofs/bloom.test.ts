@@ -25,7 +25,7 @@ describe("a bloom", () => {
     { filter: { topics: [null, topic("22")] }, may: true },
     { filter: { topics: [[topic("33"), topic("11")]] }, may: true },
     { filter: { address: address("aa"), topics: [topic("33")] }, may: false },
-    // Of two logs: what one has the other may not, which only the logs tell.
+    // The address and the topic are of different logs, which a bloom does not show.
     { filter: { address: address("bb"), topics: [topic("11")] }, may: true },
   ])("says of $filter: $may", ({ filter, may }) => {
     expect(bloomTestOf(matcherOf(filter))(bloom.ofBlock())).toBe(may);
@@ -50,7 +50,7 @@ describe("a bloom", () => {
   });
 
   it("is that of its texts, whatever digits they share with others that came before", () => {
-    // Texts with the same last digits have one place in what is remembered.
+    // Texts with the same last digits share one place in the cache.
     const alike = ["11", "22", "33"].map((byte) => `0x${byte.repeat(20)}${"ab".repeat(12)}`);
     const of = (topics: readonly string[]): string => atOnce(new BlockBloom().add([{ topics }]));
     const alone = alike.map((each) => of([each]));

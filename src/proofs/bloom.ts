@@ -1,4 +1,4 @@
-// The filter over the addresses and topics of logs, as receipts and headers carry it (Yellow Paper, 4.3.1).
+// The bloom filter over the addresses and topics of logs, as in receipts and headers (Yellow Paper, 4.3.1).
 import { keccakBytes } from "../evm/keccak.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
@@ -8,7 +8,7 @@ import { isJson, type Json } from "./json.ts";
 export class BlockBloom {
   readonly #all = Buffer.alloc(BYTES);
 
-  /** Adds the logs of a receipt; their own bloom as DATA. */
+  /** Adds the logs of a receipt. @returns Their own bloom, as DATA. */
   *add(logs: unknown): Work<string> {
     if (!Array.isArray(logs) || logs.length === 0) return NO_LOGS;
     const bloom = Buffer.alloc(BYTES);
@@ -34,25 +34,25 @@ export class BlockBloom {
     }
   }
 
-  /** The bloom of all logs that were added so far. */
+  /** The bloom of all logs added so far, as DATA. */
   ofBlock(): string {
     return `0x${this.#all.toString("hex")}`;
   }
 }
 
-// What occurs in many logs, and in following blocks, is hashed once. An address or a topic, as a node wrote it, has one
-// place, found by its last digits: a Map would hash each text as a whole, which takes as long as all else here.
+// A cache, because addresses and topics recur in many logs and in following blocks. The last digits of a text, as a
+// node wrote it, give its only place: a Map would hash the whole text, which takes as long as everything else here.
 
-/** As many texts take some 2 MB. */
+/** Places in the cache. Full, it takes some 2 MB. */
 const PLACES = 1 << 14;
 const textAt: string[] = new Array(PLACES).fill("");
-/** The three bits of each; behind the last place those of a text that is not remembered. */
+/** The three bits for each place; behind the last place, those of the last text that was not cached. */
 const bitsAt = new Uint16Array(3 * (PLACES + 1));
-/** The length of a topic: a longer text is none, and is not remembered. */
+/** Characters. A longer text than a topic is not cached. */
 const LONGEST = 66;
 const LAST_DIGITS = 8;
 
-/** Where the bits of the text stand in `bitsAt`, until the next look. */
+/** The index in `bitsAt` of the text's bits, valid until the next call. */
 function findBits(text: string): number {
   let hash = text.length;
   for (let at = Math.max(0, text.length - LAST_DIGITS); at < text.length; at += 1)
@@ -72,8 +72,8 @@ function bitsOf(text: string): readonly number[] {
 }
 
 /**
- * A test of a block's bloom (DATA): whether the block may have matching logs. A no is certain. A bloom does not tell
- * how many topics a log has.
+ * A test of a block's bloom (DATA): whether the block may have matching logs. False is certain. A bloom does not
+ * contain the number of a log's topics.
  */
 export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => boolean {
   const wanted = conditions.map(({ values }) => [...values].map(bitsOf));
@@ -86,7 +86,7 @@ export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => bool
   };
 }
 
-/** Whether a bloom claims a log that is not in the block. */
+/** Whether the stated bloom claims a log that the computed bloom lacks. */
 export function hasBitsBeyond(stated: unknown, computed: string): boolean {
   if (typeof stated !== "string") return false;
   const bits = Buffer.from(computed.slice(2), "hex");

@@ -1,4 +1,4 @@
-// Checks a header against its hash, and the short lists that it covers: withdrawals and uncles.
+// Checks a header against its hash, and the short lists that the header covers: withdrawals and uncles.
 
 import { keccak256 } from "../evm/keccak.ts";
 import { isHash } from "../evm/values.ts";
@@ -19,8 +19,8 @@ import { hashTrie } from "./ordered-trie.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 /**
- * What is known of a network's headers. `known`: one of them was proven. `unknown`: none was seen yet, so one with
- * further fields may have an encoding of its own. `foreign`: they are known to hash to something else.
+ * The state of knowledge about a network's headers. `known`: a header was proven. `unknown`: none was seen yet, so a
+ * header with further fields may have an encoding of its own. `foreign`: headers are known to hash differently.
  */
 export type HeaderEncoding = "known" | "unknown" | "foreign";
 
@@ -45,7 +45,7 @@ export function* checkWithdrawals(
       : differs("withdrawals in a block without root", isForeignHeader);
   const computed = yield* withdrawalsRootOf(withdrawals);
   if (computed === undefined) return differs("a root without its withdrawals", isForeignHeader);
-  // Optimism's Isthmus keeps the storage root of its bridge in this field, and has no withdrawals.
+  // Optimism's Isthmus fork puts the storage root of its bridge into this field, and has no withdrawals.
   return compare(withdrawalsRoot, computed, isForeignHeader || (hasForeign && isEmpty));
 }
 
@@ -64,12 +64,12 @@ export function checkUncles(
   return compare(sha3Uncles, computed, isForeign);
 }
 
-/** keccak of the RLP of an empty list. */
+/** The keccak hash of the RLP of an empty list. */
 const NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
 
-// What headers cover besides transactions and receipts: withdrawals and uncles.
+// The lists that a header covers besides transactions and receipts: withdrawals and uncles.
 
-/** Undefined when it is no list of withdrawals (EIP-4895). */
+/** @returns undefined when the value is not a list of withdrawals (EIP-4895). */
 function* withdrawalsRootOf(withdrawals: unknown): Work<string | undefined> {
   if (!Array.isArray(withdrawals)) return undefined;
   const encoded: Uint8Array[] = [];
@@ -92,7 +92,7 @@ function encodeWithdrawal(withdrawal: unknown): Uint8Array | undefined {
   return writer.since(0);
 }
 
-/** Undefined when one of the headers does not have the hash that the block names. */
+/** @returns undefined unless each header has the hash that the block names. */
 function unclesHashOf(headers: readonly Json[], hashes: readonly unknown[]): string | undefined {
   if (headers.length !== hashes.length) return undefined;
   const encoded = headers
@@ -112,13 +112,13 @@ function unclesHashOf(headers: readonly Json[], hashes: readonly unknown[]): str
 
 // The hash of a header, from Frontier to the newest fork, and of headers with unknown fields.
 
-/** keccak of the RLP of a header; undefined when the header's fields cannot be encoded. */
+/** The keccak hash of a header's RLP; undefined when the header's fields cannot be encoded. */
 export function headerHash(header: Json): string | undefined {
   const bytes = encodeHeader(header, []);
   return bytes && keccak256(bytes);
 }
 
-/** The encoding that gives the hash: the standard one, or one with unknown fields at its end. */
+/** The encoding that has the hash: the standard one, or one with unknown fields appended. */
 function encodingOfHash(header: Json, hash: unknown): Uint8Array | undefined {
   for (const appended of [[], ...runsOf(unknownMembers(header))]) {
     const bytes = encodeHeader(header, appended);
@@ -128,7 +128,7 @@ function encodingOfHash(header: Json, hash: unknown): Uint8Array | undefined {
   return undefined;
 }
 
-/** Whether the header may be hashed in an unknown way: it lacks a field, or has further ones. */
+/** Whether the network may hash the header in an unknown way: the header lacks a field, or has further ones. */
 const mayBeForeign = (header: Json): boolean =>
   baseFields.some(([name]) => isAbsent(header[name])) ||
   Object.keys(header).some((name) => !standardMembers.has(name));
@@ -153,7 +153,7 @@ const baseFields: readonly Field[] = [
   ["nonce", 8],
 ];
 
-/** In the order in which the forks appended them. */
+/** In the order in which forks appended them. */
 const laterFields: readonly Field[] = [
   ["baseFeePerGas", "quantity"], // EIP-1559
   ["withdrawalsRoot", 32], // EIP-4895
@@ -165,7 +165,7 @@ const laterFields: readonly Field[] = [
   ["slotNumber", "quantity"], // EIP-7843
 ];
 
-/** Members that are no fields of a header, and do not change how it is hashed. */
+/** Members that are not header fields, and do not affect the hash. */
 const derivedMembers = [
   "hash",
   "size",
@@ -173,10 +173,10 @@ const derivedMembers = [
   "transactions",
   "uncles",
   "withdrawals",
-  "l1BlockNumber", // Arbitrum, out of mixHash and extraData
+  "l1BlockNumber", // Arbitrum: derived from mixHash and extraData
   "sendCount",
   "sendRoot",
-  "milliTimestamp", // BNB Smart Chain, out of mixHash
+  "milliTimestamp", // BNB Smart Chain: derived from mixHash
 ];
 
 const standardMembers: ReadonlySet<string> = new Set([
@@ -190,7 +190,7 @@ function encodeHeader(header: Json, appended: readonly string[]): Uint8Array | u
     for (const field of baseFields) writeField(writer, header, field);
     for (const field of laterFields)
       if (!isAbsent(header[field[0]])) writeField(writer, header, field);
-    // A number has no leading zeros, so only an odd number of digits shows that a text is a number and not bytes.
+    // Only an odd number of digits shows that a text is a number, which has no leading zeros, and not bytes.
     for (const text of appended)
       if (text.length % 2 === 1) writer.quantity(text);
       else writer.data(text);
@@ -205,7 +205,7 @@ function writeField(writer: RlpWriter, header: Json, [name, kind]: Field): void 
   else writer.data(value, kind);
 }
 
-/** Only the first few, so that there are few attempts. */
+/** The hex values of unknown members; only the first six, to limit the attempts. */
 const unknownMembers = (header: Json): string[] =>
   Object.entries(header)
     .filter(([name]) => !standardMembers.has(name))
@@ -214,7 +214,7 @@ const unknownMembers = (header: Json): string[] =>
     .filter((value) => value.length < 4096 && /^0x[0-9a-f]*$/i.test(value))
     .slice(0, 6);
 
-/** All runs of neighbours, at most 21: there may be derived members among new fields. */
+/** All runs of neighbours, at most 21, because derived members may stand among new fields. */
 const runsOf = (texts: readonly string[]): string[][] =>
   texts.flatMap((_, from) =>
     texts.slice(from).map((_last, index) => texts.slice(from, from + index + 1)),

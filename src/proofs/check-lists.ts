@@ -18,7 +18,7 @@ import {
 import { hashTrie } from "./ordered-trie.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
-/** A transaction may be its hash only, which proves nothing. */
+/** A whole transaction, or its hash alone, which proves nothing. */
 export type Transaction = Json | string;
 
 export type BlockLists = {
@@ -27,10 +27,10 @@ export type BlockLists = {
   readonly receipts: readonly Json[] | undefined;
 };
 
-/** How many items are checked between two pauses: well under a millisecond's work. */
+/** Items checked between two pauses: well under a millisecond's work. */
 const STEP = 64;
 
-/** Also tells whether some transaction is of no type of Ethereum, or is signed by nobody. */
+/** Also reports whether some transaction has a type unknown to Ethereum, or no signature. */
 export function* checkTransactions(
   transactions: readonly Transaction[],
   block: Json,
@@ -59,7 +59,7 @@ export function* checkTransactions(
   return { partProof, hasForeign };
 }
 
-/** Transactions of Optimism, Arbitrum, Polygon and others, whose bridges put them into blocks. */
+/** Whether the transaction is of Optimism, Arbitrum, Polygon or another network whose bridge puts it into blocks. */
 export const isForeignTransaction = (transaction: Json): boolean =>
   knownType(transaction["type"]) === undefined || !isSigned(transaction);
 
@@ -81,7 +81,7 @@ export function* checkReceipts(
   return compare(block["receiptsRoot"], yield* hashTrie(encoded), isForeign);
 }
 
-/** Old nodes give receipts without a type. */
+/** The receipt's type, or that of its transaction: old nodes write receipts without a type. */
 function typeOf({ type }: Json, transaction: Transaction | undefined): unknown {
   if (!isAbsent(type) || typeof transaction === "string") return type;
   return transaction?.["type"];
@@ -106,7 +106,7 @@ export function* checkBloom(
   return whole.kind === "proven" ? partProof : whole;
 }
 
-/** Some networks leave logs out of blooms, but no bloom has logs that do not exist. */
+/** On some networks blooms lack some logs, but no bloom may contain logs that do not exist. */
 function compareBloom(
   stated: unknown,
   computed: string,
@@ -118,19 +118,19 @@ function compareBloom(
   return differs(reason, isForeign && !hasBitsBeyond(stated, computed));
 }
 
-// The encoding of a signed transaction, as its hash and the transactions root cover it.
+// The encoding of a signed transaction that its hash and the transactions root cover.
 
-/** The number of the type when its encoding is known, else undefined. Old nodes leave it out. */
+/** The number of a type whose encoding is known, else undefined. Old nodes leave the type out. */
 function knownType(type: unknown): number | undefined {
   if (isAbsent(type)) return 0;
   const known = typeof type === "string" ? typesByText.indexOf(type) : -1;
   return known < 0 ? undefined : known;
 }
 
-/** Bridges and rollups put transactions into blocks that nobody signed; no rule here applies to them. */
+/** Bridges and rollups put unsigned transactions into blocks, to which the rules here do not apply. */
 const isSigned = ({ r, s }: Json): boolean => !(isZero(r) && isZero(s));
 
-/** Undefined when the type or a field is not as in Ethereum. */
+/** The bytes that the transaction's hash covers; undefined when its type or a field is not as in Ethereum. */
 export function encodeTransaction(transaction: Json, writer: RlpWriter): Uint8Array | undefined {
   const type = knownType(transaction["type"]);
   if (type === undefined || !isSigned(transaction)) return undefined;
@@ -138,7 +138,7 @@ export function encodeTransaction(transaction: Json, writer: RlpWriter): Uint8Ar
   if (type > 0) writer.raw(Uint8Array.of(type));
   writer.list(() => writeFields[type]?.(writer, transaction));
   const bytes = writer.since(0);
-  return bytes && new Uint8Array(bytes); // `from` takes four times as long
+  return bytes && new Uint8Array(bytes); // `Uint8Array.from` takes four times as long
 }
 
 const typesByText = ["0x0", "0x1", "0x2", "0x3", "0x4"];
@@ -164,7 +164,7 @@ const writeWithAccessList: Write = (writer, transaction) => {
   writeSignature(writer, transaction);
 };
 
-// EIP-1559, and what later types put before the signature
+// EIP-1559, and the fields that later types put before the signature
 const writeWithFees =
   (writeMore: Write): Write =>
   (writer, transaction) => {
@@ -230,9 +230,9 @@ function writeSignature(writer: RlpWriter, { yParity, v, r, s }: Json): void {
 const isZero = (text: unknown): boolean =>
   isAbsent(text) || (typeof text === "string" && text.length <= 66 && /^0x0*$/.test(text));
 
-// The encoding of a receipt, as the receipts root covers it.
+// The encoding of a receipt that the receipts root covers.
 
-/** Undefined when a field cannot be encoded. */
+/** @returns undefined when a field cannot be encoded. */
 export function* encodeReceipt(
   receipt: Json,
   type: number,
@@ -251,10 +251,10 @@ export function* encodeReceipt(
   writer.enlist(firstLog);
   writer.enlist(start);
   const bytes = writer.since(0);
-  return bytes && new Uint8Array(bytes); // `from` takes four times as long
+  return bytes && new Uint8Array(bytes); // `Uint8Array.from` takes four times as long
 }
 
-/** Before Byzantium the state root after the transaction; since then whether it succeeded. */
+/** Before Byzantium the state root after the transaction; since then the status. */
 function writeOutcome({ root, status }: Json, writer: RlpWriter): void {
   if (isAbsent(root) || root === "0x") writer.quantity(status);
   else writer.data(root, 32);

@@ -1,24 +1,24 @@
-// The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers have it for
+// Computes the root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as in headers for
 // transactions, receipts and withdrawals. The trie itself is not kept.
 import { keccak256, keccakBytes } from "../evm/keccak.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
-/** The hash of the RLP of nothing: the root of an empty list. */
+/** The hash of the RLP of an empty string: the root of an empty list. */
 export const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
-/** The root as DATA. It pauses, since there may be a great many items. */
+/** The root as DATA, computed in steps, since there may be very many items. */
 export function* hashTrie(items: readonly Uint8Array[]): Work<string> {
   if (items.length === 0) return EMPTY_ROOT;
   const writer = new RlpWriter();
   yield* writeNode(writer, yield* entriesOf(items), 0);
-  // An RLP list of non-empty items; nothing in it can be invalid.
+  // The items are bytes, so nothing in the result can be invalid.
   return keccak256(writer.since(0) ?? EMPTY);
 }
 
 type Entry = { readonly path: readonly number[]; readonly value: Uint8Array };
 
-/** In the order of the paths: 1 to 127, then 0 (its RLP is 0x80), then the rest. */
+/** The entries in the order of their paths: 1 to 127, then 0 (its RLP is 0x80), then the rest. */
 function* entriesOf(items: readonly Uint8Array[]): Work<Entry[]> {
   const entries: Entry[] = [];
   yield* eachInSteps(items, (value, index) => {
@@ -29,7 +29,7 @@ function* entriesOf(items: readonly Uint8Array[]): Work<Entry[]> {
   return entries;
 }
 
-/** Of the first items, since most blocks have no more: they are the same in each block. */
+/** The paths of the first items, which are the same in each block. Most blocks have no more items. */
 const knownPaths: (readonly number[] | undefined)[] = [];
 const MOST_KNOWN = 1024;
 
@@ -48,12 +48,12 @@ function madePath(index: number): number[] {
   return index < 0x80 ? nibbles : [8, nibbles.length / 2, ...nibbles];
 }
 
-/** The node over `entries`, which agree in their first `depth` nibbles. */
+/** Writes the node over `entries`, whose paths agree in the first `depth` nibbles. */
 function* writeNode(writer: RlpWriter, entries: readonly Entry[], depth: number): Work<void> {
   const [first] = entries;
   const last = entries.at(-1);
   if (!first || !last) return;
-  // The entries are sorted, so all share what the first and the last share.
+  // The entries are sorted, so all of them share the nibbles that the first and the last share.
   const fork = first.path.findIndex((nibble, index) => nibble !== last.path[index]);
   if (first === last) return writeLeaf(writer, first, depth);
   if (fork === depth) return yield* writeBranch(writer, entries, depth);
@@ -85,15 +85,12 @@ function* writeBranch(writer: RlpWriter, entries: readonly Entry[], depth: numbe
     }
     from = to;
   }
-  writer.bytes(EMPTY); // no path ends in a branch, since no RLP is the beginning of another
+  writer.bytes(EMPTY); // no path ends in a branch, as no RLP is a prefix of another
   writer.enlist(start);
   yield;
 }
 
-/**
- * Turns the node that was written since into a reference: the node itself when it is shorter than a hash, else its
- * hash.
- */
+/** Turns the node written from `start` on into a reference: the node itself if shorter than a hash, else its hash. */
 function toReference(writer: RlpWriter, start: number): void {
   if (writer.position - start < 32) return;
   const hash = keccakBytes(writer.since(start) ?? EMPTY);

@@ -1,5 +1,5 @@
-// Proves a block, as a node wrote it, against its own hashes: an answer with this hash
-// is this block. Pure, and never throws whatever the node wrote.
+// Proves a block, as a node wrote it, against its own hash: a proven answer is the block with that hash. Pure; never
+// throws, no matter how malformed the block is.
 
 import { keccakBytes } from "../evm/keccak.ts";
 import { toQuantity } from "../evm/values.ts";
@@ -17,11 +17,11 @@ import { isAbsent, isJson, type Json, type PartProof, sameHex, shown, unproven }
 import { RlpWriter } from "./rlp-writer.ts";
 
 export type BlockParts = {
-  /** With whole transactions (not hashes), as JSON.parse gave it. */
+  /** The block as JSON.parse returned it, with whole transactions, not their hashes. */
   readonly block: Json;
-  /** In the order of the block. Left out when they were not fetched: then what depends on them is unproven. */
+  /** In the order of the transactions. Left out if not fetched: then the parts that need them are unproven. */
   readonly receipts?: readonly Json[];
-  /** Headers, where they were fetched. */
+  /** The uncles' headers, if they were fetched. */
   readonly uncles?: readonly Json[];
 };
 
@@ -34,18 +34,18 @@ export type BlockPart =
   | "uncles hash";
 
 export type Proof =
-  /** When nothing is unproven, the block is what its hash says, apart from what no hash covers. */
+  /** If `unproven` is empty, the block is the one that its hash names, except for data that no hash covers. */
   | { readonly kind: "proven"; readonly unproven: readonly BlockPart[] }
   | { readonly kind: "failed"; readonly part: BlockPart | "places"; readonly reason: string };
 
 export type NetworkRules = {
-  /** On a network with known headers, a header that does not hash is a lie; elsewhere it may be unproven. */
+  /** `known`: a header that does not have its hash is a lie. Otherwise such a header may be unproven. */
   readonly headers: HeaderEncoding;
-  /** The block from which receipts have a status instead of a root (EIP-658), where it is known. */
+  /** The block from which receipts have a status instead of a state root (EIP-658), if known. */
   readonly byzantium?: number | undefined;
 };
 
-/** It pauses, since a block may be huge. */
+/** Proves a block in steps, since a block may be huge. Returns the first failed part, or the unproven parts. */
 export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Proof> {
   const { block } = parts;
   if (!isJson(block)) return failed("header hash", "this is no block");
@@ -59,7 +59,7 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   const header = checkHeader(block, options.headers);
   const isForeignHeader = header.kind === "unproven";
   const ofTransactions = yield* checkTransactions(transactions, block, isForeignHeader);
-  // There are transactions of bridges or rollups: their receipts and withdrawals have rules of their own.
+  // Receipts of bridges' and rollups' transactions, and withdrawals beside them, have rules of their own.
   const { hasForeign } = ofTransactions;
   const isForeign = isForeignHeader || hasForeign;
   const checked = yield* checkReceipts({ block, transactions, receipts }, isForeign);
@@ -88,7 +88,7 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   };
 }
 
-/** Erigon keeps no roots of receipts before Byzantium: what it gives cannot be encoded. */
+/** Whether receipts lack the state roots that they need before Byzantium: Erigon does not keep those roots. */
 const areRootless = ({ block, receipts = [] }: BlockParts, { byzantium = 0 }: NetworkRules) =>
   Number(block["number"]) < byzantium && receipts.some(({ root }) => isAbsent(root));
 
@@ -104,16 +104,16 @@ const isTransaction = (value: unknown): value is Json | string =>
 const areEntries = <T>(values: unknown, isEntry: (value: unknown) => value is T): values is T[] =>
   Array.isArray(values) && values.every(isEntry);
 
-// What no root covers, but must agree: the positions that transactions, receipts and logs state, and what nodes derive
-// from the block for convenience.
+// Data that no hash covers, but that must agree: the positions that transactions, receipts and logs state, and members
+// that nodes derive from the block.
 
 type PositionOptions = {
   readonly isForeignHeader: boolean;
-  /** Only then are gas and created contracts known to follow the rules of Ethereum. */
+  /** Only if the receipts are proven do gas and created contracts follow Ethereum's rules. */
   readonly areReceiptsProven: boolean;
 };
 
-/** Why some item states a wrong position; undefined when all are right. */
+/** Why an item states a wrong position or derived member; undefined when all are right. */
 function* misplaced(lists: BlockLists, options: PositionOptions): Work<string | undefined> {
   const { block, transactions, receipts } = lists;
   for (const [index, transaction] of transactions.entries()) {
@@ -126,7 +126,7 @@ function* misplaced(lists: BlockLists, options: PositionOptions): Work<string | 
   return receipts && (yield* misplacedReceipts({ ...lists, receipts }, options));
 }
 
-/** How many items are checked between two pauses. */
+/** Items checked between two pauses. */
 const STEP = 64;
 
 const misplacedTransaction = (transaction: Json, index: number, block: Json): string | undefined =>
@@ -135,7 +135,7 @@ const misplacedTransaction = (transaction: Json, index: number, block: Json): st
   wrong(transaction, "transactionIndex", toQuantity(index)) ??
   wrongTime(transaction, block);
 
-/** anvil writes the time of receipts as a plain number. */
+/** Checks the block time in an item; anvil writes it into receipts as a plain number. */
 function wrongTime(entry: Json, block: Json): string | undefined {
   const time = entry["blockTimestamp"];
   return typeof time === "number"
@@ -143,7 +143,7 @@ function wrongTime(entry: Json, block: Json): string | undefined {
     : wrongIfPresent(entry, "blockTimestamp", block["timestamp"]);
 }
 
-/** Members that repeat what the signature covers. */
+/** Checks the members that repeat signed data. */
 function contradiction(
   transaction: Json,
   { isForeignHeader }: PositionOptions,
@@ -177,7 +177,7 @@ function* misplacedReceipts(
     logIndex += Array.isArray(receipt["logs"]) ? receipt["logs"].length : 0;
     gasBefore = gasOf(receipt["cumulativeGasUsed"]);
   }
-  // EIP-7778 lets the block count gas that receipts do not count; it comes with block access lists.
+  // EIP-7778, which comes with block access lists, lets a block count gas that its receipts do not count.
   const countsAlike = !options.isForeignHeader && isAbsent(block["blockAccessListHash"]);
   return countsAlike && gasOf(block["gasUsed"]) !== gasBefore
     ? `gasUsed of the block is ${shown(block["gasUsed"])}, of its receipts ${gasBefore}`
@@ -210,7 +210,7 @@ function misplacedReceipt(receipt: Json, position: ReceiptPosition): string | un
   );
 }
 
-/** For a receipt and for a log. */
+/** Checks the positions that receipts and logs both state. */
 const misplacedInBlock = (
   item: Json,
   { block, index, transaction }: ReceiptPosition,
@@ -258,7 +258,7 @@ function wronglyDerived(
   return wrong(receipt, "effectiveGasPrice", effectiveGasPrice(transaction, block));
 }
 
-/** The end of the hash of the sender and its nonce (Yellow Paper, section 7). */
+/** The last 20 bytes of the hash of the sender and its nonce (Yellow Paper, section 7). */
 function createdAddress({ from, nonce }: Json): string {
   const writer = new RlpWriter();
   writer.list(() => {
@@ -269,7 +269,7 @@ function createdAddress({ from, nonce }: Json): string {
   return bytes ? `0x${Buffer.from(keccakBytes(bytes).subarray(12)).toString("hex")}` : "nothing";
 }
 
-/** Exact up to 2^53, which no block can use. NaN when it is no QUANTITY. */
+/** A gas amount. Exact up to 2^53, more than any block can use; NaN if the value is not a QUANTITY. */
 function gasOf(text: unknown): number {
   if (typeof text !== "string" || text.length > LONGEST_GAS) return Number(numberOf(text));
   if (text.length < 3 || !text.startsWith("0x")) return Number.NaN;
@@ -278,10 +278,10 @@ function gasOf(text: unknown): number {
   return gas;
 }
 
-/** In characters: so many digits are exact as a number, and faster than as a bigint. */
+/** Characters. A number holds this many hex digits exactly, and is faster to compute with than a bigint. */
 const LONGEST_GAS = 14;
 
-/** NaN for another character. */
+/** @returns NaN for a character that is not a hex digit. */
 function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;
@@ -293,13 +293,13 @@ function wrong(item: Json, name: string, want: unknown): string | undefined {
   return sameHex(value, want) ? undefined : `${name} is ${shown(value)}, want ${shown(want)}`;
 }
 
-/** Some nodes leave the member out. */
+/** As `wrong`, for a member that some nodes leave out. */
 const wrongIfPresent = (item: Json, name: string, want: unknown): string | undefined =>
   isAbsent(item[name]) ? undefined : wrong(item, name, want);
 
-// What a transaction paid for its gas.
+// The price that a transaction paid for its gas, in wei.
 
-/** EIP-1559: the base fee and what is left for the tip. Undefined when a fee is no QUANTITY. */
+/** EIP-1559: the base fee plus the tip, at most the maximum fee. Undefined when a fee is not a QUANTITY. */
 function effectiveGasPrice(transaction: Json, block: Json): string | undefined {
   const { maxFeePerGas, maxPriorityFeePerGas, gasPrice, type } = transaction;
   const hasFees = type === "0x2" || type === "0x3" || type === "0x4";
@@ -311,6 +311,6 @@ function effectiveGasPrice(transaction: Json, block: Json): string | undefined {
   return `0x${(base + tip < most ? base + tip : most).toString(16)}`;
 }
 
-/** Undefined when it is no QUANTITY. */
+/** @returns undefined when the text is not a QUANTITY. */
 const numberOf = (text: unknown): bigint | undefined =>
   typeof text === "string" && /^0x[0-9a-f]{1,64}$/i.test(text) ? BigInt(text) : undefined;

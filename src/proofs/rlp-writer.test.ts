@@ -38,7 +38,7 @@ it.each([
   ["data", "0x00", "00"],
   ["data", "0xf", undefined],
   ["data", "0xg0", undefined],
-  ["data", `0x${"00".repeat(40)}\u0131\u0131`, undefined], // Buffer takes ı for 1
+  ["data", `0x${"00".repeat(40)}\u0131\u0131`, undefined], // Buffer.write reads ı as 1, its low byte
   ["data", null, undefined],
 ] as const)("writes the %s %j as %s", (kind, text, want) => {
   const writer = new RlpWriter();

@@ -1,34 +1,34 @@
-// Writes RLP straight from the hex texts of JSON-RPC into one buffer: no numbers or lists are built in between.
+// Writes RLP into one buffer, directly from the hex texts of JSON-RPC, without intermediate numbers or lists.
 
-/** Writes items one after the other. What cannot be encoded makes it invalid, but it goes on. */
+/** Writes items one after the other. A value that cannot be encoded makes the result invalid, but writing may go on. */
 export class RlpWriter {
   #bytes = Buffer.allocUnsafe(1 << 10);
   #end = 0;
   #isValid = true;
 
-  /** Where the next item goes. */
+  /** The offset of the next item. */
   get position(): number {
     return this.#end;
   }
 
-  /** The bytes that were written since, as a view that is valid until the next write; undefined if they are no RLP. */
+  /** The bytes written from `start` on, as a view that is valid until the next write; undefined if they are invalid. */
   since(start: number): Buffer | undefined {
     return this.#isValid ? this.#bytes.subarray(start, this.#end) : undefined;
   }
 
-  /** Forgets the bytes that were written since, and that they could not be encoded. */
+  /** Discards the bytes written from `start` on, and any failure to encode a value. */
   rewind(start: number): void {
     this.#end = start;
     this.#isValid = true;
   }
 
-  /** A QUANTITY. Leading zeros do not belong to a number, but some nodes write them in `r` and `s`. */
+  /** Writes a QUANTITY. Leading zeros, which some nodes write in `r` and `s`, are dropped. */
   quantity(text: unknown): void {
     if (isHexText(text) && text.length > 2) this.#hex(text, firstDigit(text), 32);
     else this.#fail();
   }
 
-  /** DATA, of exactly `length` bytes where that is given. */
+  /** Writes DATA, of exactly `length` bytes if given. */
   data(text: unknown, length?: number): void {
     const isWhole = isHexText(text) && text.length % 2 === 0;
     if (isWhole && (length === undefined || text.length === 2 + 2 * length)) this.#hex(text, 2);
@@ -42,21 +42,21 @@ export class RlpWriter {
     this.raw(bytes);
   }
 
-  /** Bytes that are already RLP, or the type before it. */
+  /** Writes bytes that are already RLP, or the type byte before RLP. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#end);
     this.#end += bytes.length;
   }
 
-  /** A list of what `writeItems` writes. */
+  /** Writes a list of the items that `writeItems` writes. */
   list(writeItems: () => void): void {
     const start = this.#end;
     writeItems();
     this.enlist(start);
   }
 
-  /** Makes one list of what was written since. */
+  /** Turns the items written from `start` on into one list. */
   enlist(start: number): void {
     const length = this.#end - start;
     const prefixLength = length < 56 ? 1 : 1 + byteLength(length);
@@ -67,7 +67,7 @@ export class RlpWriter {
     this.#end += length;
   }
 
-  /** A list of the members, each written by `writeItem`. What is no array makes it invalid. */
+  /** Writes a list of the items, each by `writeItem`. A value that is not an array makes the result invalid. */
   listOf(items: unknown, writeItem: (item: unknown) => void): void {
     const members: readonly unknown[] = Array.isArray(items) ? items : [];
     if (members !== items) this.#fail();
@@ -76,7 +76,7 @@ export class RlpWriter {
     });
   }
 
-  /** Bytes from the digits after `first`; an odd number of digits gets a leading zero. */
+  /** Writes the digits from `first` on as bytes; an odd number of digits gets a leading zero. */
   #hex(text: string, first: number, most = Number.POSITIVE_INFINITY): void {
     const size = (text.length - first + 1) >> 1;
     if (size > most) {
@@ -96,7 +96,7 @@ export class RlpWriter {
     }
   }
 
-  /** Faster than `Buffer.write` up to some 32 bytes. */
+  /** Faster than `Buffer.write` for up to some 32 bytes. */
   #shortHex(text: string, first: number): boolean {
     const bytes = this.#bytes;
     let index = first;
@@ -115,7 +115,7 @@ export class RlpWriter {
     return wrong < WRONG;
   }
 
-  /** `Buffer.write` stops at the first wrong digit, but takes other characters by their low byte. */
+  /** `Buffer.write` stops at a wrong ASCII digit, but reads other characters by their low byte. */
   #longHex(text: string, size: number): boolean {
     const written = this.#bytes.write(text.slice(2), this.#end, size, "hex");
     this.#end += written;
@@ -133,7 +133,7 @@ export class RlpWriter {
     this.#end += size;
   }
 
-  /** Makes room for this many bytes and any prefix. */
+  /** Makes room for this many bytes and any RLP prefix. */
   #reserve(size: number): void {
     const wanted = this.#end + size + 9;
     if (wanted <= this.#bytes.length) return;

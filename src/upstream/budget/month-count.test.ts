@@ -5,7 +5,7 @@ import type { State, Updated } from "../../state/state.ts";
 import { MonthCount, type MonthCountParts } from "./month-count.ts";
 import { RateBudget } from "./rate-budget.ts";
 
-/** A clock whose wall may be set. */
+/** A clock with a wall time that can be set. */
 class WallClock extends FakeClock {
   #wallAtStartMs = Date.parse("2025-12-31T23:59:50Z");
 
@@ -18,13 +18,13 @@ class WallClock extends FakeClock {
   }
 }
 
-/** What processes share; calls take turns of the event loop, so that they come between each other. */
+/** A state that processes share. Each call takes a turn of the event loop, so that calls interleave. */
 class SharedTexts extends MemoryState {
   writes = 0;
-  /** Of the event loop, until one who wrote learns of it. */
+  /** Turns of the event loop until a writer learns of its write. */
   turnsToAnswer = 0;
   isBroken = false;
-  /** Of writes that are done, and whose answer does not come back. */
+  /** The number of coming writes that succeed, but whose answer is lost. */
   lostAnswers = 0;
 
   override async get(key: string): Promise<string | undefined> {

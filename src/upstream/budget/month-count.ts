@@ -1,4 +1,4 @@
-// How much of an upstream all processes together used in this calendar month. It is kept over restarts.
+// Counts the units that all processes together used of an upstream in this calendar month. The count survives restarts.
 
 import { type CalendarPeriod, DAY_MS, periodAt } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -10,7 +10,7 @@ import type { State, Texts, Updated } from "../../state/state.ts";
 export type MonthCountOptions = {
   /** The key of the state's entry. */
   readonly key: string;
-  /** How much may be used in a month. */
+  /** The units that may be used in a month. */
   readonly limit: number;
 };
 
@@ -19,26 +19,26 @@ export type MonthCountParts = {
   readonly state: Pick<State, "get" | "update">;
 };
 
-/** How often use is written. A crash loses what was used since. */
+/** The interval of writes. A crash loses the usage since the last write. */
 const WRITTEN_EVERY_MS = 1000;
-/** Two, so that a clock that is set wrong and then right again finds what was counted before. */
+/** Two, so that a clock that is set wrong and then corrected finds its earlier count. */
 const MONTHS_KEPT = 2;
-/** The state may be away for half of this time, and each use is still counted once. */
+/** The state may be unreachable for half of this time, and each use is still counted once. */
 const KEPT_MS = 62 * DAY_MS;
 
 /** Units by month, such as 2026-11. */
 type Months = ReadonlyMap<string, number>;
 
 export class MonthCount {
-  /** What this process has used and not written. */
+  /** The units that this process has used, and not yet written, by month. */
   readonly #unwritten = new Map<string, number>();
-  /** The state's numbers when they were read or written last. */
+  /** The state's counts when last read or written. */
   #kept: Months = new Map();
-  /** The month that was counted in last. */
+  /** The month of the last count. */
   #month: CalendarPeriod;
-  /** The state's texts when they were read or written last. */
+  /** The state's texts when last read or written. */
   #known: Texts | undefined;
-  /** One write at a time: else the same use would be added twice. */
+  /** Only one write at a time: two would add the same usage twice. */
   readonly #writing = new Mutex();
   readonly #closing = new AbortController();
   readonly #outbox: Outbox<Months, Updated>;
@@ -66,7 +66,7 @@ export class MonthCount {
     );
   }
 
-  /** Reads what is kept. While the state is away, it begins without, and reads it later. */
+  /** Reads the kept count. If the state is unreachable, counting begins without it, and reads it later. */
   async start(): Promise<void> {
     const write = (): Promise<void> => this.#writing.run(() => this.#write());
     await write().catch(() => undefined);
@@ -88,7 +88,7 @@ export class MonthCount {
     this.#count(this.#month.label, cost);
   }
 
-  /** Writes what is not written yet. @throws When that is impossible. */
+  /** Writes the unwritten usage. @throws When that is impossible. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#writing.idle();
@@ -107,7 +107,7 @@ export class MonthCount {
     else this.#unwritten.delete(label);
   }
 
-  /** Adds our use to the state's numbers, or only reads them. */
+  /** Adds this process's usage to the state's counts, or only reads them. */
   async #write(): Promise<void> {
     const { state } = this.#parts;
     await this.#outbox.send(() =>
@@ -122,16 +122,16 @@ export class MonthCount {
   }
 }
 
-/** What the state has. */
+/** The content of the state's text. */
 type Counts = {
   readonly months: Map<string, number>;
-  /** With this a gateway of the version before finds its own writes. */
+  /** Kept unchanged: a gateway of the previous version recognises its own writes by this text. */
   readonly writers: string;
 };
 
 const WRITERS = "writers";
 
-/** The month that was added to last is the last one. */
+/** The text with the units added; a month with added units moves to the end, so that old months are dropped first. */
 function textWith(added: Months, text: string | undefined): string {
   const { months, writers } = decode(text);
   for (const [label, units] of added) {

@@ -1,4 +1,4 @@
-// What a budget makes of nodes that allow so many calls a second and do not say so.
+// The rates that a budget learns for nodes that limit calls per second without naming the limit.
 import { describe, expect, it } from "vitest";
 import { RateBudget } from "./rate-budget.ts";
 
@@ -9,10 +9,10 @@ const nothingKept = {
   update: async () => ({ isChanged: true, texts: [] }),
 };
 
-/** Says whether a call is taken, one after the other. */
+/** Whether the node accepts a call, for one call after the other. */
 type ScriptedNode = (atMs: number) => boolean;
 
-/** So many in each second of the node's wall clock. */
+/** Accepts this many calls in each second of the node's wall clock. */
 function bySecond(perSecond: number): ScriptedNode {
   let second = -1;
   let count = 0;
@@ -24,7 +24,7 @@ function bySecond(perSecond: number): ScriptedNode {
   };
 }
 
-/** So many in any second; refused calls count or do not. */
+/** Accepts this many calls in any second; refused calls count, or not. */
 function sliding(perSecond: number, refused: "counted" | "free"): ScriptedNode {
   const seen: number[] = [];
   return (atMs) => {
@@ -35,7 +35,7 @@ function sliding(perSecond: number, refused: "counted" | "free"): ScriptedNode {
   };
 }
 
-/** So many a second, and after a silence a second's worth at once. */
+/** Accepts this many calls a second, and after a silence the calls of one second at once. */
 function bucket(perSecond: number): ScriptedNode {
   let tokens = perSecond;
   let filledAtMs = 0;
@@ -51,7 +51,7 @@ function bucket(perSecond: number): ScriptedNode {
 type Rig = { readonly budget: RateBudget; run(options: Span): { taken: number; refused: number } };
 type Span = { readonly seconds: number; readonly wanted: number; readonly node: ScriptedNode };
 
-/** Callers want so many calls a second, evenly; what may not go at once goes elsewhere. */
+/** Callers want this many calls a second, evenly spread; a call that would have to wait goes to another node. */
 function rig(perSecond?: number): Rig {
   let nowMs = 0;
   const clock = { now: () => nowMs, wallTime: () => 0, sleep: async () => undefined };
@@ -143,7 +143,7 @@ describe("a node that takes more than it did", () => {
   it("does not get more for answering less than it is known to take", () => {
     const { budget, run } = rig();
     run({ seconds: 30, wanted: 500, node: bySecond(50) });
-    run({ seconds: 2, wanted: 10, node: takesAll }); // what it took in its last second counts a while
+    run({ seconds: 2, wanted: 10, node: takesAll }); // the calls of the last second still count
     const { perSecond } = budget.state();
     run({ seconds: 60, wanted: 10, node: takesAll });
     expect(budget.state().perSecond).toBe(perSecond);

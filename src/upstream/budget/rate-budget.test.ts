@@ -9,7 +9,7 @@ const nothingKept = new MemoryState();
 const budgetOf = (options: Partial<RateBudgetOptions>, clock = new FakeClock()): RateBudget =>
   new RateBudget({ network: "eth", upstream: "node", ...options }, { clock, state: nothingKept });
 
-/** Sends at once all that may go, at most `most`. */
+/** Sends all calls that may go at once, at most `most`. */
 function sendAll(budget: RateBudget, most = 1000): number {
   let sent = 0;
   for (; sent < most && budget.waitMs(1) === 0; sent += 1) budget.take(1);
@@ -99,10 +99,10 @@ describe("a node that says too often", () => {
 
   it.each([
     { told: undefined, want: 1000 },
-    { told: 0, want: 1000 }, // says nothing
+    { told: 0, want: 1000 }, // no information
     { told: 0.5, want: 1 },
     { told: 61_000, want: 61_000 },
-    { told: 86_400_000, want: 3_600_000 }, // asked each hour
+    { told: 86_400_000, want: 3_600_000 }, // capped at an hour
   ])("rests $want ms when it said $told", ({ told, want }) => {
     const budget = budgetOf({});
     budget.limited(told, 0);
@@ -130,7 +130,7 @@ describe("a node that says too often", () => {
     expect(sendAll(budget, 100)).toBe(100);
     await clock.advance(50);
     for (let count = 0; count < 50; count += 1) budget.limited(undefined, 0);
-    await clock.advance(2000); // the others come when its pause is over
+    await clock.advance(2000); // the other refusals arrive after the pause
     for (let count = 0; count < 50; count += 1) budget.limited(undefined, 0);
     expect(budget.state()).toMatchObject({ perSecond: 70, isPaused: false });
   });
@@ -187,7 +187,7 @@ describe("a node that says too often", () => {
 });
 
 describe("a limit that was only found out", () => {
-  /** What a call may do that does not wait: nobody else can answer it, or it goes before callers. */
+  /** The ways in which a call may ignore the limit: no other node can answer it, or it follows the chain. */
   const may = (budget: RateBudget, cost = 1): string => {
     const tried = budget.mayBeTried(cost) ? "tried" : "";
     return [tried, budget.mayBeExceeded(cost) ? "exceeded" : ""].filter(Boolean).join();
@@ -200,7 +200,7 @@ describe("a limit that was only found out", () => {
     expect(may(budget)).toBe("");
     budget.limited(500, 0);
     await clock.advance(499);
-    expect(may(budget)).toBe(""); // it said for how long
+    expect(may(budget)).toBe(""); // the node named the pause
     await clock.advance(1);
     expect(may(budget)).toBe("exceeded");
     await clock.advance(1_499);
@@ -223,7 +223,7 @@ describe("a limit that was only found out", () => {
     expect([budget.waitMs(1), may(budget)]).toEqual([2_000, "tried"]);
     budget.limited(5_000, clock.now());
     await clock.advance(4_999);
-    expect(may(budget)).toBe(""); // it said for how long
+    expect(may(budget)).toBe(""); // the node named the pause
   });
 
   it("is not broken any more when the node has just refused that", async () => {
@@ -246,7 +246,7 @@ describe("a limit that was only found out", () => {
     await clock.advance(10_000);
     let exceeded = 0;
     for (; exceeded < 100 && budget.mayBeExceeded(1); exceeded += 1) budget.take(1);
-    expect(exceeded).toBe(8); // of 7 a second, 1.75 were there at once
+    expect(exceeded).toBe(8); // 7 a second, and a burst of 1.75
     expect(may(budget)).toBe("tried");
     await clock.advance(200);
     expect(may(budget)).toBe("tried,exceeded");
@@ -321,7 +321,7 @@ describe("what a call costs", () => {
   });
 });
 
-/** Of 70 a second, after a node refused 100 at second 0. */
+/** A limit of 70 a second, after the node refused 100 a second at time 0. */
 function learned(configured?: number): LearnedLimit {
   const limit = new LearnedLimit(configured);
   limit.lower(100, 0);
@@ -351,7 +351,7 @@ describe("a learned limit", () => {
 
   it("is none any more where it comes up to the configured one", () => {
     const limit = learned(120);
-    expect(limit.isLearned(0)).toBe(false); // of one that is configured it is the lower
+    expect(limit.isLearned(0)).toBe(false); // it only lowers the configured limit
     limit.raise(500, 5_000);
     expect(limit.inForce(5_000)).toBe(120);
   });

@@ -1,48 +1,48 @@
-// How much may be sent to one upstream: as configured, and as learned when it says "too often".
+// The rate at which calls may be sent to one upstream: configured, and learned from its "too often" refusals.
 import type { UpstreamSettings } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { MonthCount, type MonthCountParts } from "./month-count.ts";
 
-/** In calls, or in the vendor's credits where `costs` says what a call costs. */
+/** In calls, or in the vendor's credits if `costs` gives the price of calls. */
 export type RateBudgetOptions = UpstreamSettings["rate"] & {
   readonly network: string;
   readonly upstream: string;
 };
 
 export type RateBudgetState = {
-  /** The configured or the learned rate, whichever is in force. */
+  /** The rate in force, whether configured or learned. */
   readonly perSecond: number | undefined;
   readonly isPaused: boolean;
   readonly pausedForMs: number;
-  /** Both are undefined where months are not limited. */
+  /** Both are undefined when months are not limited. */
   readonly monthUsed: number | undefined;
   readonly monthLeft: number | undefined;
 };
 
-/** Most vendors count by the second: a larger burst would put two seconds' calls into one. */
+/** Most vendors count per second: a larger burst would put the calls of two seconds into one. */
 const BURST_SECONDS = 0.25;
-/** The pause when the node tells none. It is doubled each time that nothing was answered in between. */
+/** The pause when the node names none. It doubles with each refusal without an answer in between. */
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** The longest pause that a node may name. One that names a day is asked each hour all the same. */
+/** The longest accepted pause. A node that names a day is nevertheless asked each hour. */
 const LONGEST_NAMED_PAUSE_MS = 3_600_000;
 
-/** This long after the last refusal, a learned limit, or a pause that no node named, may be wrong. */
+/** This long after the last refusal, a learned limit, or a pause that the node did not name, may be wrong. */
 const TRIED_AFTER_MS = 2_000;
-/** How far ahead of the learned rate calls may be that go before those of callers. */
+/** How far calls that follow the chain may exceed the learned rate, in milliseconds of that rate. */
 const EXCEEDED_MS = 1_000;
 
 export class RateBudget {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
-  /** Until when the node itself wants no calls: the rest of a pause is a guess. */
+  /** The end of the pause that the node itself named; the rest of a pause is the gateway's guess. */
   #namedUntilMs = Number.NEGATIVE_INFINITY;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
-  /** How many pauses there were since the last call that was answered. */
+  /** The number of pauses since the last answered call. */
   #pauses = 0;
   readonly #sent = new SentRate();
-  /** undefined where every call costs 1. */
+  /** undefined when every call costs 1. */
   readonly #costs: BestMatch<number> | undefined;
   readonly #limit: LearnedLimit;
   readonly #bucket: CallBucket;
@@ -64,7 +64,7 @@ export class RateBudget {
       );
   }
 
-  /** Reads what was used in this month before. */
+  /** Reads this month's earlier usage. */
   async start(): Promise<void> {
     await this.#month?.start();
   }
@@ -78,18 +78,16 @@ export class RateBudget {
   }
 
   /**
-   * How long a call of this cost has to wait, in milliseconds: 0 when it may go now, Infinity when not in this month.
-   * @param nowMs By the clock.
+   * How long a call of this cost has to wait, in milliseconds: 0 if it may go now, Infinity if not in this month.
+   * @param nowMs Milliseconds of the clock.
    */
   waitMs(cost: number, nowMs = this.#clock.now()): number {
     if (this.#month && cost > this.#month.left) return Number.POSITIVE_INFINITY;
-    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs); // the limit may have been forgotten
+    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs); // the learned limit may have expired
     return Math.max(this.#pauseMs(nowMs), this.#bucket.waitMs(cost, nowMs));
   }
 
-  /**
-   * Whether neither the limit nor the pause that makes calls wait came from the node, and the last refusal is long ago.
-   */
+  /** Whether only a learned limit or a guessed pause holds a call back, and the last refusal is long ago. */
   mayBeTried(cost: number): boolean {
     const nowMs = this.#clock.now();
     const isNew = nowMs - this.#refusedAtMs < TRIED_AFTER_MS || nowMs < this.#namedUntilMs;
@@ -97,8 +95,8 @@ export class RateBudget {
   }
 
   /**
-   * As `mayBeTried`, and no more is owed than what the rate gives in a second: for calls that go before those of
-   * callers.
+   * Whether a call that follows the chain may exceed the limit, ahead of callers' calls: the limit is only learned, no
+   * pause is running, and the debt is at most one second of the rate.
    */
   mayBeExceeded(cost: number): boolean {
     const nowMs = this.#clock.now();
@@ -106,7 +104,7 @@ export class RateBudget {
     return isOpen && this.#bucket.waitMs(cost, nowMs) <= EXCEEDED_MS;
   }
 
-  /** To be called when a call is sent. The cost of a call that did not wait is paid by those after it. */
+  /** Must be called when a call is sent. If the call did not wait, later calls pay its cost. */
   take(cost: number, nowMs = this.#clock.now()): void {
     this.#sent.sent(cost, nowMs);
     this.#bucket.take(cost, nowMs);
@@ -114,10 +112,10 @@ export class RateBudget {
   }
 
   /**
-   * To be called when the node said "too often". All calls that were sent before the end of its pause count as one
-   * refusal.
-   * @param retryAfterMs As the node said.
-   * @param sentAtMs When the refused call was sent, by the clock's `now`.
+   * Must be called when the node refused a call as "too often". All refusals of calls that were sent before the end
+   * of the pause count as one.
+   * @param retryAfterMs The pause that the node named.
+   * @param sentAtMs When the refused call was sent, in milliseconds of the clock's `now`.
    */
   limited(retryAfterMs: number | undefined, sentAtMs: number): void {
     const nowMs = this.#clock.now();
@@ -129,7 +127,7 @@ export class RateBudget {
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + (namedMs ?? 0));
       return;
     }
-    // When nothing was answered since the last pause, the pause was too short, which says nothing about the rate.
+    // Without an answer since the last pause, the pause was too short, which says nothing about the rate.
     if (this.#pauses === 0) this.#limit.lower(this.#sent.perSecond, nowMs);
     const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
     this.#pausedUntilMs = nowMs + (namedMs ?? ownMs);
@@ -138,8 +136,8 @@ export class RateBudget {
   }
 
   /**
-   * To be called when the node took a call.
-   * @param sentAtMs As for `limited`: a call from before a pause tells nothing.
+   * Must be called when the node accepted a call.
+   * @param sentAtMs As for `limited`: a call sent before the end of a pause says nothing.
    */
   answered(sentAtMs: number): void {
     if (sentAtMs < this.#pausedUntilMs) return;
@@ -149,7 +147,7 @@ export class RateBudget {
     this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs);
   }
 
-  /** For metrics, and for people. */
+  /** The state for metrics, and for people. */
   state(): RateBudgetState {
     const nowMs = this.#clock.now();
     const pausedForMs = this.#pauseMs(nowMs);
@@ -172,20 +170,20 @@ export class RateBudget {
   }
 }
 
-/** Spaces calls: a rate, and a burst. The rate may change while it runs. */
+/** Spaces calls by a rate and a burst. The rate may change at any time. */
 class CallBucket {
-  /** It is in debt after a call that costs more than the burst, or one that did not wait. */
+  /** In debt after a call that costs more than the burst, or that did not wait. */
   readonly #bucket: TokenBucket;
   /** undefined: no limit. */
   #perSecond: number | undefined;
-  /** The cost of the dearest call so far, at most the burst of the rate that it began with. */
+  /** The highest cost of a call so far, at most the burst of the initial rate. */
   #dearest = 0;
   readonly #fullBurst: number;
-  /** The size of the bucket, in calls. */
+  /** The size of the bucket, in calls or credits. */
   #size: number;
   readonly #burstSeconds: number;
 
-  /** @param options.burstSeconds The burst is what the rate gives in this time. */
+  /** @param options.burstSeconds The burst is the number of calls that the rate allows in this time. */
   constructor(
     options: { readonly perSecond: number | undefined; readonly burstSeconds: number },
     nowMs: number,
@@ -198,18 +196,18 @@ class CallBucket {
     this.#bucket = new TokenBucket({ size: this.#fullBurst, perSecond }, nowMs);
   }
 
-  /** Changes the rate. What is left, and what is owed, stays. After no limit the bucket begins empty. */
+  /** Changes the rate; the bucket's tokens or debt stay. After a time without a limit, the bucket begins empty. */
   limitTo(perSecond: number | undefined, nowMs: number): void {
     this.#fit(nowMs);
     if (perSecond === this.#perSecond) return;
     this.#perSecond = perSecond;
-    // A smaller burst counts from the next call on, which may be a dear one.
+    // A smaller burst applies from the next call on, whose cost may be high.
     this.#resize(Math.max(this.#size, this.#burst()), nowMs);
   }
 
   /**
    * How long a call of this cost has to wait, in whole milliseconds. A call that costs more than the burst waits for a
-   * full bucket, since it could never go otherwise.
+   * full bucket, since it could otherwise never go.
    */
   waitMs(cost: number, nowMs: number): number {
     if (this.#perSecond === undefined) return 0;
@@ -221,7 +219,7 @@ class CallBucket {
   take(cost: number, nowMs: number): void {
     if (this.#perSecond === undefined) return;
     this.#fit(nowMs);
-    // Calls that did not wait leave a debt of one second at most: else it would never be paid while they go on.
+    // Calls that did not wait leave a debt of one second at most: while they continue, more would never be paid.
     this.#bucket.spend(cost, nowMs, Math.max(cost, this.#perSecond));
   }
 
@@ -235,35 +233,35 @@ class CallBucket {
     this.#bucket.resize({ size, perSecond: this.#perSecond ?? 0 }, nowMs);
   }
 
-  /** Less when the rate was lowered; but calls that fitted into the burst still do, and make no debts. */
+  /** The burst falls with the rate, but calls that fitted into it still do, without a debt. */
   #burst(): number {
     return Math.max((this.#perSecond ?? 0) * this.#burstSeconds, this.#dearest);
   }
 }
 
-/** After a refusal the limit is this share of the rate at which calls were sent. */
+/** After a refusal, the limit is this share of the rate at which calls were sent. */
 const LOWERED_TO = 0.7;
-/** By which share of itself the limit rises in a second … */
+/** The share of itself by which the limit rises in a second … */
 const RISE = 0.05;
-/** … but slowly near the last refusal: most of the time is to be spent just below it. */
+/** … but less near the rate of the last refusal, so that the limit stays just below that rate for most of the time. */
 const CAREFUL_RISE = 0.01;
 const CAREFUL_FROM = 0.9;
 const CAREFUL_UNTIL = 1.1;
-/** A limit of which less than this share is used shows nothing about what the node would take. */
+/** If calls use less than this share of the limit, their answers say nothing about a higher rate. */
 const USED_FROM = 0.7;
-/** How many times the limit must have been sent to prove that it is too low: more than the bursts that it allows. */
+/** The multiple of the limit that, when sent, proves the limit too low: more than the bursts that it allows. */
 const PROVEN_FROM = 1.5;
 const PROVEN_AFTER_MS = 2_000;
-/** One answer after a pause is no reason for a long rise. */
+/** A single answer after a pause must not raise the limit by the whole pause. */
 const LONGEST_RISE_MS = 1000;
-/** A learned limit is forgotten after this time without refusals: vendors change plans, and neighbours leave. */
+/** A learned limit expires after this time without refusals: vendors change plans, and neighbours leave. */
 const FORGOTTEN_AFTER_MS = 600_000;
 
-/** The rate that an upstream was found to allow. It is lowered when it refuses, and raised while it does not. */
+/** The rate that an upstream allows, as learned: refusals lower it, and answers raise it. */
 export class LearnedLimit {
-  /** It is below the configured rate, if there is one. */
+  /** Below the configured rate, if there is one. */
   #perSecond: number | undefined;
-  /** The rate of calls when it was lowered last. */
+  /** The rate of calls at the last refusal. */
   #refusedAtPerSecond = 0;
   #refusedAtMs = 0;
   #raisedAtMs = 0;
@@ -273,12 +271,12 @@ export class LearnedLimit {
     this.#configured = configured;
   }
 
-  /** Units per second; undefined when there is no limit. */
+  /** Units per second; undefined without a limit. */
   inForce(nowMs: number): number | undefined {
     return this.#learned(nowMs) ?? this.#configured;
   }
 
-  /** Whether there is a limit that nobody configured. */
+  /** Whether there is a limit, and it is not configured. */
   isLearned(nowMs: number): boolean {
     return this.#configured === undefined && this.#learned(nowMs) !== undefined;
   }
@@ -287,7 +285,7 @@ export class LearnedLimit {
     return nowMs - this.#refusedAtMs < FORGOTTEN_AFTER_MS ? this.#perSecond : undefined;
   }
 
-  /** To be called when the node refused at this rate of calls. */
+  /** Must be called when the node refused calls sent at this rate. */
   lower(sentPerSecond: number, nowMs: number): void {
     const limit = this.inForce(nowMs) ?? Number.POSITIVE_INFINITY;
     this.#refusedAtPerSecond = Math.min(limit, Math.max(1, sentPerSecond));
@@ -296,14 +294,14 @@ export class LearnedLimit {
     this.#raisedAtMs = nowMs;
   }
 
-  /** More than the limit was sent, since no other node could answer, and the node took it. */
+  /** The rate that the node proved to accept, when calls exceeded the limit for lack of another node; else 0. */
   #provenPerSecond(sentPerSecond: number, limit: number, nowMs: number): number {
     const isNews =
       sentPerSecond > limit * PROVEN_FROM && nowMs - this.#refusedAtMs >= PROVEN_AFTER_MS;
     return isNews ? Math.min(sentPerSecond, limit * 2) : 0;
   }
 
-  /** To be called when the node answers at this rate of calls. */
+  /** Must be called when the node answers calls sent at this rate. */
   raise(sentPerSecond: number, nowMs: number): void {
     const limit = this.#learned(nowMs);
     if (limit === undefined) return;
@@ -321,9 +319,9 @@ export class LearnedLimit {
 
 const SPAN_MS = 1000;
 
-/** How much was sent to an upstream in the last second in which anything was sent. */
+/** The units sent to an upstream in the second up to the last call. */
 class SentRate {
-  /** Two spans of time: what was sent in the running one, and in the one before. */
+  /** The units sent in the current second, and in the second before. */
   #running = 0;
   #before = 0;
   #beganAtMs = Number.NEGATIVE_INFINITY;
@@ -340,7 +338,7 @@ class SentRate {
     this.#lastAtMs = nowMs;
   }
 
-  /** As of the last call, not of now: a refusal may come late, and is about the time of its call. */
+  /** The rate at the last call, not now: a refusal may arrive late, and concerns the time of its call. */
   get perSecond(): number {
     if (this.#before === 0) return this.#running;
     const passed = (this.#lastAtMs - this.#beganAtMs) / SPAN_MS;

@@ -1,4 +1,4 @@
-// What a person is told to do about the nodes of a network.
+// Tests the advice about the nodes of a network.
 import { describe, expect, it } from "vitest";
 import { adviceFor, type CheckedUpstream } from "./advice.ts";
 import type { Inspection } from "./inspect.ts";

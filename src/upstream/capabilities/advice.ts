@@ -1,5 +1,5 @@
-// What `headgate check` says at its end: what the nodes of each network lack, which of their limits costs most, and
-// what to do about it. Pure.
+// The advice at the end of `headgate check`: the capabilities that the nodes of each network lack, their costliest
+// limits, and remedies. Pure.
 import type { VendorLimits } from "../../config/vendors.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Inspection, TakesBatches } from "./inspect.ts";
@@ -10,9 +10,9 @@ export type CheckedUpstream = {
   readonly vendor: string;
   readonly found: Inspection;
   readonly takesBatches: TakesBatches | undefined;
-  /** The most blocks of one log query, as was learned earlier. */
+  /** The most blocks in one log query, as learned earlier. */
   readonly widestLogs: number | undefined;
-  /** What the vendor tells of itself, in words. */
+  /** The limits that the vendor states, in words. */
   readonly vendorLimits: VendorLimits;
 };
 
@@ -26,7 +26,7 @@ export type CheckedNetwork = {
 
 type Usable = CheckedUpstream & { readonly found: Extract<Inspection, { kind: "usable" }> };
 
-/** One short sentence or two for each thing to do, the dearest limits first; empty where all is well. */
+/** One or two short sentences for each remedy, the costliest limits first; empty if nothing is to be done. */
 export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetwork): string[] {
   const usable = upstreams.filter((each): each is Usable => each.found.kind === "usable");
   const closed = upstreams.flatMap(({ name, vendorLimits: { closed: why } }) =>
@@ -45,7 +45,7 @@ export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetw
   return [...lines.map((line) => `${network}: ${line}`), ...closed];
 }
 
-/** By how many calls a limit makes of one, the most first. */
+/** Sentences about limits; the limit that splits a log query into the most calls comes first. */
 function limits(usable: readonly Usable[], logBlocks: number | undefined): string[] {
   const narrow = usable.flatMap(({ name, widestLogs }) =>
     widestLogs === undefined || logBlocks === undefined || widestLogs >= logBlocks

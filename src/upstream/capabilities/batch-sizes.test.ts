@@ -8,7 +8,7 @@ function sizesOf(configured?: number) {
   const onLimited = (size: number): unknown => limits.push(size);
   const sizes = new BatchSizes({ configured }, { clock, onLimited });
   const most = (): number => sizes.mostOf("state");
-  /** A request with so many members, and how long it takes. */
+  /** Sends a request with this many members, which takes this long. */
   const request = async (members: number, ms: number): Promise<void> => {
     await clock.advance(0.1);
     const sentAtMs = clock.now();
@@ -68,7 +68,7 @@ describe("a size that is learned", () => {
     expect(takes()).toEqual([2, 1, 1]);
     await clock.advance(1_000);
     expect(takes()).toEqual([2, 1, 1]);
-    await request(1, 1); // what had room for two was one
+    await request(1, 1); // the request had room for two members, and had one
     expect(takes()).toEqual([2, 1, 1]);
     await request(2, 1);
     expect(takes()).toEqual([4, 4, 4]);

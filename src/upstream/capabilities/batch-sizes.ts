@@ -1,21 +1,21 @@
-// How many calls of one kind go to an upstream as one request: the configured number, or what it was found to take
-// well.
+// How many calls of one kind go to an upstream in one request: the configured number, or a learned number that the
+// upstream handles well.
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
 
 export type BatchSizesParts = {
   readonly clock: Pick<Clock, "now">;
-  /** Is called with the most that the upstream takes, when that is less than before; 1: it takes no batches. */
+  /** Is called with a new, lower maximum of calls in one request; 1: the upstream accepts no batches. */
   readonly onLimited?: ((size: number) => void) | undefined;
 };
 
-/** The largest size that is learned. */
+/** The maximum for learned sizes. */
 const MOST = 100;
-/** An answer of another kind may be large, or take long, and delay the others in its batch. */
+/** Kinds with small, quick results. A result of another kind could delay the others in its batch. */
 const QUICK: ReadonlySet<WorkKind> = new Set(["chain", "blocks", "state", "execution"]);
-/** How long a limit that a node told is kept where nobody configured one: nodes are upgraded, and proxies leave. */
+/** How long a limit that a node reported holds if none is configured: nodes are upgraded, and proxies are removed. */
 const LIMITED_MS = 600_000;
-/** A batch that is late is replaced by single calls, but no more than one batch in this many. */
+/** Single calls replace a late batch, but for no more than one batch in this many. */
 const LATE_EVERY = 10;
 const MOST_LATE_SAVED = 3;
 
@@ -28,7 +28,7 @@ export class BatchSizes {
   readonly #most: number;
   readonly #parts: BatchSizesParts;
 
-  /** @param options.configured The most calls in one request; undefined: it is learned. */
+  /** @param options.configured The most calls in one request; undefined: learned. */
   constructor({ configured }: { readonly configured: number | undefined }, parts: BatchSizesParts) {
     this.#isLearned = configured === undefined;
     this.#most = configured ?? MOST;
@@ -36,7 +36,7 @@ export class BatchSizes {
     this.#parts = parts;
   }
 
-  /** Calls of the same group may go as one request; undefined: the call goes by itself. */
+  /** Calls of the same group may share a request; undefined: the call goes by itself. */
   groupOf({
     isBatchable,
     workKind,
@@ -46,33 +46,33 @@ export class BatchSizes {
     return QUICK.has(workKind) ? workKind : undefined;
   }
 
-  /** Whether calls for which no caller waits go in batches as well. */
+  /** Whether calls for which no caller waits go in batches, too. */
   get isConfigured(): boolean {
     return !this.#isLearned && this.#most > 1;
   }
 
-  /** The most calls in one request now; 1: each goes by itself. */
+  /** The most calls in one request now; 1: no batches. */
   mostOf(group: WorkKind): number {
     if (!this.#isLearned) return this.#limit;
     const now = this.#parts.clock.now();
     return Math.min(this.#limitAt(now), this.#of(group).most(now));
   }
 
-  /** As `mostOf`, for a request that begins now: a size that is not proven is tried by one request at a time. */
+  /** As `mostOf`, for a request that begins now: only one request at a time tries an unproven size. */
   take(group: WorkKind): number {
     if (!this.#isLearned) return this.#limit;
     const now = this.#parts.clock.now();
     return Math.min(this.#limitAt(now), this.#of(group).take(now));
   }
 
-  /** After this time, in milliseconds, a batch is replaced by single calls; Infinity: never. */
+  /** The time in milliseconds after which single calls replace a batch; Infinity: never. */
   lateMs(group: WorkKind): number {
     return this.#isLearned ? this.#of(group).lateMs : Number.POSITIVE_INFINITY;
   }
 
   /**
-   * To be called when each call of a request was answered. `members` may be 1.
-   * @param sentAtMs By the clock's `now`.
+   * Must be called when each call of a request was answered. `members` may be 1.
+   * @param sentAtMs Milliseconds of the clock's `now`.
    */
   answered(group: WorkKind, members: number, sentAtMs: number): void {
     if (!this.#isLearned) return;
@@ -80,12 +80,12 @@ export class BatchSizes {
     this.#of(group).answered(members, sentAtMs, this.#parts.clock.now());
   }
 
-  /** To be called when the answer to a request was wrong, or the upstream was asked too much. */
+  /** Must be called when the response to a request was malformed, or the upstream was busy. */
   failed(group: WorkKind, sentAtMs: number): void {
     if (this.#isLearned) this.#of(group).failed(sentAtMs, this.#parts.clock.now());
   }
 
-  /** @returns Whether the calls of the batch are to be sent by themselves, too. */
+  /** @returns Whether the calls of the late batch are to be sent singly, too. */
   late(group: WorkKind, sentAtMs: number): boolean {
     this.failed(group, sentAtMs);
     if (this.#lateSaved < 1) return false;
@@ -94,8 +94,8 @@ export class BatchSizes {
   }
 
   /**
-   * To be called when the upstream does not take batches of this size: from then on half of it is the most. Several
-   * refusals of one moment count once.
+   * Must be called when the upstream refuses batches of this size: half of it becomes the maximum. Simultaneous
+   * refusals of the same size count once.
    */
   refused(members: number): void {
     this.limitTo(Math.floor(members / 2));
@@ -124,25 +124,25 @@ export class BatchSizes {
 }
 
 const FIRST = 2;
-/** After this time without an answer to a request that tries a size, another one tries it. */
+/** A request that tries a size and is not answered within this time, in milliseconds, makes room for another try. */
 const TRIED_MS = 1_000;
-/** After a batch of two that went badly there are no batches for this time, doubled each time … */
+/** After a failed batch of two, no batches are sent for this time, which doubles with each such failure … */
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 600_000;
-/** … until this many requests in batches went well. */
+/** … until batches reach this size. */
 const PROVEN = 8;
-/** The pause when calls were found to delay each other. */
+/** The pause, in milliseconds, after calls were found to delay each other. */
 const SLOW_REST_MS = 2_000;
-/** A batch is late when it takes this many times longer than usual, and at least this long. */
+/** A batch is late if it takes this many times longer than usual, and at least this long. */
 const LATE = { times: 4, leastMs: 100 };
 
-/** The size for one kind of work: doubled when a full batch went well, halved when one did not. */
+/** The size for one kind of work: doubles after a full batch went well, and halves after a failure. */
 class LearnedSize {
   #size = FIRST;
   #changedAtMs = Number.NEGATIVE_INFINITY;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
   #restMs = FIRST_REST_MS;
-  /** While the size is not proven: when the request began that tries it. */
+  /** When the request began that tries the unproven size. */
   #triedAtMs = Number.NEGATIVE_INFINITY;
   #time = new MemberTime();
 
@@ -162,7 +162,7 @@ class LearnedSize {
     return Math.max(LATE.leastMs, LATE.times * this.#time.meanMs);
   }
 
-  /** Requests that were sent before the last change tell nothing about the present size. */
+  /** Requests sent before the last change say nothing about the present size. */
   answered(members: number, sentAtMs: number, now: number): void {
     if (sentAtMs >= this.#triedAtMs) this.#triedAtMs = Number.NEGATIVE_INFINITY;
     this.#time.took(members, now - sentAtMs);
@@ -192,17 +192,17 @@ class LearnedSize {
   }
 }
 
-/** How much longer all members together may make a request, in milliseconds or as a share of its time. */
+/** The time that all further members may add to a request, in milliseconds, or as a share of its time if larger. */
 const ADDED = { ms: 2, share: 0.25 };
-/** How many requests are remembered: at most twice as many count. */
+/** Requests per period; the current and the previous period count. */
 const REMEMBERED = 32;
 const LEAST_REQUESTS = 4;
 
 type Shortest = { requests: number; ms: number; memberMs: number };
 
 /**
- * How much each further member of a batch delays the others. The shortest times count, since anything else a request
- * waits for only adds to them.
+ * Measures how much each further member of a batch delays the others. The shortest times count, because other delays
+ * of a request only add to them.
  */
 class MemberTime {
   #requests = 0;
@@ -229,7 +229,7 @@ class MemberTime {
     present.ms = Math.min(present.ms, ms);
   }
 
-  /** The most members that delay each other no more than is allowed. */
+  /** The most members that delay each other no more than allowed. */
   get most(): number {
     const memberMs = Math.min(this.#present.memberMs, this.#before.memberMs);
     if (this.#requests < LEAST_REQUESTS || memberMs === Number.POSITIVE_INFINITY) return MOST;

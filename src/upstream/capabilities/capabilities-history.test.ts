@@ -5,7 +5,7 @@ import { evidenceOf, History } from "./capabilities.ts";
 
 const HEAD = 10_000;
 
-/** What is known after answers such as "has 9000" and "lacks 1", at a head of 10,000. */
+/** The history after evidence such as "has 9000" and "lacks 1", with the head at 10,000. */
 function historyAfter(...answers: readonly string[]): History {
   const history = new History({ onChange: () => undefined });
   for (const answer of answers) {
@@ -31,7 +31,7 @@ describe("how far back a node reaches", () => {
       after: ["lacks 9872", "has 9873"],
       want: { ...part, newest: 128, atMost: 128, since: 9873, notAt: 9872 },
     },
-    { after: ["lacks 1", "has 1"], want: { kind: "all" } }, // it was synchronised anew
+    { after: ["lacks 1", "has 1"], want: { kind: "all" } }, // the node synchronised again
     { after: ["has 1", "lacks 1"], want: { ...part, newest: 0, atMost: 9999, notAt: 1 } },
     {
       after: ["lacks 1", "has 2"],
@@ -48,7 +48,7 @@ describe("how far back a node reaches", () => {
     expect(again.known()).toEqual(history.known());
     expect(again.isLacking("state", 1, HEAD)).toBe(true);
     expect(again.isLacking("state", 2, HEAD)).toBe(false);
-    expect(again.isLacking("state", 5_000, HEAD + 5_000)).toBe(true); // as far behind as block 1 was
+    expect(again.isLacking("state", 5_000, HEAD + 5_000)).toBe(true); // as far behind the head as block 1 was
   });
 
   it("is news when it is, and not again", () => {

@@ -44,7 +44,7 @@ describe("what answers to callers tell of a node", () => {
   it.each([
     ["eth_getLogs is limited to a 10,000 range", undefined, 10_000],
     ["block range exceeded", { note: "no number" }, undefined],
-    ["query returned more than 10000 results", undefined, undefined], // of results, not of blocks
+    ["query returned more than 10000 results", undefined, undefined], // a limit on results, not on blocks
   ])("is the widest log query: %s", (message, data, want) => {
     const capabilities = unlearned();
     capabilities.learnFrom(declared("eth_getLogs"), refused(message, data), undefined);
@@ -72,7 +72,7 @@ describe("a method that a node lacks", () => {
     const missing = new MissingMethods({ clock, onChange });
     for (const restMs of [10, 20, 40, 80].map((minutes) => minutes * MINUTE_MS)) {
       missing.remember("trace_get");
-      missing.remember("trace_get"); // by a call that was under way beside the other
+      missing.remember("trace_get"); // reported by a call in flight at the same time
       await clock.advance(restMs - 1);
       expect(missing.has("trace_get")).toBe(true);
       await clock.advance(1);

@@ -1,5 +1,5 @@
-// What one upstream can do, as its replies show: which methods it lacks, how far back it reaches, and how much it takes
-// in one request.
+// The capabilities of one upstream, learned from its replies: missing methods, how far back it reaches, and how much it
+// accepts in one request.
 import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { DAY_MS } from "../../lib/calendar.ts";
@@ -27,7 +27,7 @@ export class Capabilities {
   readonly missing: MissingMethods;
   readonly history: History;
   #version: string | undefined;
-  /** By the wall clock: the time since which the present knowledge is learned. */
+  /** When the gateway began to learn the present knowledge, in milliseconds of the wall clock. */
   #learnedAtMs: number;
   readonly #probed = new Set<string>();
   #widestLogs: number | undefined;
@@ -45,18 +45,18 @@ export class Capabilities {
     this.history = new History({ onChange });
   }
 
-  /** Calls the one listener whenever something is learned. */
+  /** Sets the only listener, which is called whenever something is learned. */
   onChange(listener: () => void): void {
     this.#listener = listener;
   }
 
-  /** Whether the node seems not to have what a call of this kind needs at this block. */
+  /** Whether the node seems to lack the data that a call of this kind needs at this block. */
   isLacking(workKind: WorkKind, { block, head }: CallPosition): boolean {
     const reach = REACHES[workKind];
     return reach !== undefined && this.history.isLacking(reach, block, head);
   }
 
-  /** Learns from the reply to any call. @param position The block of the call, where it is known. */
+  /** Learns from the reply to any call. @param position The block of the call, if known. */
   learnFrom(
     traits: Pick<MethodTraits, "workKind" | "isNullNoBlock">,
     reply: Reply,
@@ -68,7 +68,7 @@ export class Capabilities {
     if (position && reach) this.history.learn(reach, evidenceOf(traits, reply, position), position);
   }
 
-  /** Learns from the answer to one of the gateway's own probes. */
+  /** Learns from the reply to one of the gateway's own probes. */
   learnReach(
     reach: Reach,
     { method, reply }: { method: string; reply: Reply },
@@ -77,13 +77,13 @@ export class Capabilities {
     this.history.learn(reach, evidenceOf(this.#traitsOf(method), reply, position), position);
   }
 
-  /** To be called when the node takes no more calls than these in one request. */
+  /** Must be called when the node accepts no more calls than this in one request. */
   batchLimitedTo(size: number): void {
     this.#batch = size;
     this.#listener();
   }
 
-  /** The most calls that the node was found to take in one request; undefined: no limit is known. */
+  /** The most calls that the node accepts in one request; undefined: no limit is known. */
   get batch(): number | undefined {
     return this.#batch;
   }
@@ -97,7 +97,7 @@ export class Capabilities {
     this.#listener();
   }
 
-  /** Forgets what was learned of another version, and what is too old. */
+  /** Forgets the knowledge about another version, and outdated knowledge. */
   learnVersion(version: string): void {
     const before = this.#version;
     const learnedAtMs = this.#learnedAtMs;
@@ -120,7 +120,7 @@ export class Capabilities {
     };
   }
 
-  /** Takes what was kept, unless it is too old. */
+  /** Restores a kept record, unless it is outdated. */
   restore(record: CapabilityRecord): void {
     if (isOutdated(record, this.#clock.wallTime())) return;
     this.#version = record.version;
@@ -158,19 +158,19 @@ const REACHES: Readonly<Partial<Record<WorkKind, Reach>>> = {
   traces: "traces",
 };
 
-/** A missing method is asked for again after this time, since nodes are upgraded … */
+/** The gateway asks for a missing method again after this time, because nodes are upgraded … */
 const FIRST_REST_MS = 600_000;
-/** … and after twice as long each time that it is still missing, up to this. */
+/** … and after twice the time whenever the method is still missing, up to this. */
 const LONGEST_REST_MS = DAY_MS;
-/** Allow lists have wildcards, so callers may invent any number of names, of any length. */
+/** Allow lists have wildcards, so callers may invent any number of method names, of any length. */
 const MAX_REMEMBERED = 512;
 const LONGEST_NAME = 128;
-/** Only the newest ones are kept over restarts, for the same reason. */
+/** Only the newest names are kept over restarts, for the same reason. */
 const MAX_RECORDED = 100;
 
-/** The methods that an upstream said it lacks, for a while. */
+/** The methods that an upstream said it lacks, each remembered for a while. */
 export class MissingMethods {
-  /** By method: until when the node is taken to lack it. Never more than `MAX_REMEMBERED`, oldest first. */
+  /** By method: until when it counts as missing. At most `MAX_REMEMBERED` methods, oldest first. */
   readonly #lacks = new Map<string, { readonly untilMs: number; readonly restMs: number }>();
   readonly #clock: Pick<Clock, "now" | "wallTime">;
   readonly #onChange: () => void;
@@ -180,13 +180,13 @@ export class MissingMethods {
     this.#onChange = parts.onChange;
   }
 
-  /** How many methods are taken to be missing now. */
+  /** The number of methods that count as missing now. */
   get count(): number {
     const nowMs = this.#clock.now();
     return [...this.#lacks.values()].filter(({ untilMs }) => nowMs < untilMs).length;
   }
 
-  /** @returns At most so many of the names, those that were found last. */
+  /** @returns The most recently found missing methods, at most `most`. */
   names(most: number): readonly string[] {
     return [...this.#lacks.keys()].filter((name) => this.has(name)).slice(-most);
   }
@@ -196,9 +196,9 @@ export class MissingMethods {
     return lack !== undefined && this.#clock.now() < lack.untilMs;
   }
 
-  /** Remembers that a method is missing. The name that was remembered longest ago makes room. */
+  /** Remembers that a method is missing. If too many are remembered, the oldest is forgotten. */
   remember(method: string): void {
-    // Calls that were sent together report the same miss: it counts once.
+    // Calls that were sent together report the same missing method, which counts once.
     if (method.length > LONGEST_NAME || this.has(method)) return;
     const before = this.#lacks.get(method);
     const restMs = before ? Math.min(LONGEST_REST_MS, before.restMs * 2) : FIRST_REST_MS;
@@ -207,7 +207,7 @@ export class MissingMethods {
     this.#onChange();
   }
 
-  /** To be called when the node answered the method. */
+  /** Must be called when the node answered a call of the method. */
   found(method: string): void {
     if (this.#lacks.size > 0 && this.#lacks.delete(method)) this.#onChange();
   }
@@ -224,7 +224,7 @@ export class MissingMethods {
       .map(([name, { untilMs, restMs }]) => [name, Math.round(untilMs + aheadMs), restMs]);
   }
 
-  /** Takes what was kept. A clock that was wrong does not make a miss last longer. */
+  /** Restores a kept record. Even if a clock was wrong, no method counts as missing for longer than its pause. */
   restore(record: CapabilityRecord["missing"]): void {
     const nowMs = this.#clock.now();
     const aheadMs = this.#clock.wallTime() - nowMs;
@@ -235,12 +235,12 @@ export class MissingMethods {
   }
 }
 
-/** The number of the block that a call is about, and of the network's head at that time. */
+/** The number of the block that a call is about, and the number of the network's head at that time. */
 export type CallPosition = { readonly block: number; readonly head: number };
 
 type Evidence = "has" | "lacks" | "nothing";
 
-/** How far back a node's state and history reach, as its replies show. A node that seems to lack a block is asked last. */
+/** How far back a node's data reach, as its replies show. A node that seems to lack a block is asked last. */
 export class History {
   readonly #bounds = new Map<Reach, ReachBound>();
   readonly #onChange: () => void;
@@ -255,7 +255,7 @@ export class History {
     return bound !== undefined && (block <= bound.lackedBlock || head - block >= bound.lackedDepth);
   }
 
-  /** Whether a call for this block would tell nothing new. */
+  /** Whether a call for this block would show nothing new. */
   isKnown(reach: Reach, block: number, head: number): boolean {
     const hadBlock = this.#bounds.get(reach)?.hadBlock ?? Number.POSITIVE_INFINITY;
     return hadBlock <= block || this.isLacking(reach, block, head);
@@ -267,7 +267,7 @@ export class History {
     if (block <= bound.lackedBlock && depth >= bound.lackedDepth) return;
     bound.lackedBlock = Math.max(bound.lackedBlock, block);
     bound.lackedDepth = Math.min(bound.lackedDepth, depth);
-    // The node may have dropped what it had there, and further back.
+    // The node may have dropped data that it once had, at this block and before.
     if (bound.hadBlock <= block) bound.hadBlock = Number.POSITIVE_INFINITY;
     if (bound.hadDepth >= depth) bound.hadDepth = -1;
     this.#onChange();
@@ -286,7 +286,7 @@ export class History {
     this.#onChange();
   }
 
-  /** Learns from one block; the reply also tells something about other blocks. */
+  /** Learns from a reply about one block, which also says something about other blocks. */
   learn(reach: Reach, evidence: Evidence, { block, head }: CallPosition): void {
     if (evidence === "has") this.#found(reach, block, head);
     if (evidence === "lacks") this.#missed(reach, block, head);
@@ -297,7 +297,7 @@ export class History {
     return { state: knownOf(state), history: knownOf(history), traces: knownOf(traces) };
   }
 
-  /** As JSON: infinite numbers are left out. */
+  /** The bounds as JSON, without infinite numbers. */
   toRecord(): CapabilityRecord["history"] {
     return Object.fromEntries(
       [...this.#bounds].map(([reach, bound]) => [
@@ -331,7 +331,7 @@ export class History {
 /** A node that lacks a block this far behind the head does not merely lag. */
 const OLD_BLOCKS = 256;
 
-/** Whether a reply shows that the node has the block that was asked for. */
+/** Whether a reply shows that the node has, or lacks, the data of the call's block. */
 export function evidenceOf(
   { isNullNoBlock }: Pick<MethodTraits, "isNullNoBlock">,
   reply: Reply,
@@ -344,7 +344,7 @@ export function evidenceOf(
       return reply.lacks ? "lacks" : "nothing";
     case "result":
       if (isText(reply.json, "null")) return isOld && isNullNoBlock ? "lacks" : "nothing";
-      // Nodes that dropped the logs and traces of a block answer as if it had none.
+      // Nodes that dropped the logs or traces of a block answer as if the block had none.
       return isText(reply.json, "[]") ? "nothing" : "has";
     default:
       return "nothing";

@@ -17,7 +17,7 @@ const NO_BLOCK = "no newest block in its answer: does it still sync?";
 
 type Script = Record<string, string | ((params: readonly string[]) => string)>;
 
-/** Inspects a node that says `answers`, and lacks every other method. */
+/** Inspects a node that gives these answers, and lacks all other methods. */
 async function inspectionOf(
   answers: Script,
   family: "evm" | "conflux" = "evm",
@@ -202,7 +202,7 @@ describe("what is remembered of a node", () => {
   });
 });
 
-/** What is told of the states of a node that had that of block 1. */
+/** The line about states, for a node that has the state of block 1. */
 function stateLine(head: number): string | undefined {
   const { history } = new Capabilities({ clock: systemClock, traitsOf: traitsOf("evm") });
   history.learn("state", "has", { block: 1, head });

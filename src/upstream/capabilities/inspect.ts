@@ -1,5 +1,4 @@
-// `headgate check` looks at one upstream: who it is, where its head is, what it can do; and says so in lines for a
-// person.
+// Inspects one upstream for `headgate check` (identity, head, capabilities), and renders the result for people.
 import { type Family, OWN_QUESTIONS } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
 import { newestBlockIn } from "../head.ts";
@@ -18,7 +17,7 @@ export type Inspection =
       readonly head: { readonly number: number; readonly ageSeconds: number };
       readonly has: readonly string[];
       readonly lacks: readonly string[];
-      /** Nobody can tell: the node was busy or slow, or its answer was nonsense. */
+      /** Methods of which it is unknown: the node was busy or slow, or its reply was invalid. */
       readonly unclear: readonly string[];
       readonly reaches: KnownReaches;
     }
@@ -30,13 +29,13 @@ type InspectParts = CapabilitiesParts & { readonly connection: Connection };
 type InspectOptions = {
   readonly family: Family;
   readonly chainId: number;
-  /** Texts that are removed from everything that is told. */
+  /** Texts that are removed from all output. */
   readonly secrets?: readonly string[];
-  /** Whether only a few calls are made: none about methods, and for old blocks only whether they are there. */
+  /** Whether to make only a few calls: no method probes, and for old blocks only whether the node has them. */
   readonly isBrief?: boolean;
 };
 
-/** Never rejects: what went wrong is part of the inspection. */
+/** Never rejects: failures are part of the inspection. */
 export async function inspect(options: InspectOptions, parts: InspectParts): Promise<Inspection> {
   const ask = discreetAsker(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
@@ -67,7 +66,7 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
   };
 }
 
-/** After so many answers in a row that did not come, no further ones are waited for. */
+/** After this many timeouts in a row, further calls count as timeouts without being sent. */
 const MOST_SILENCES = 2;
 
 function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
@@ -83,7 +82,7 @@ function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
 
 type MethodReply = { readonly method: string; readonly kind: Reply["kind"] };
 
-/** One after the other, since many at once are too much for some nodes. */
+/** Probes one method after the other: many at once are too much for some nodes. */
 async function askMethods(family: Family, ask: Asker): Promise<MethodReply[]> {
   const answered: MethodReply[] = [];
   for (const { method, paramsJson } of methodProbes(family))
@@ -109,12 +108,12 @@ const namesOf = (
   kinds: readonly MethodReply["kind"][],
 ): string[] => methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
 
-/** More than halving any chain takes: a node that contradicts itself is not asked for ever. */
+/** More than halving takes on any chain: bounds the calls to a node that contradicts itself. */
 const MOST_QUESTIONS = 40;
 
 /**
- * Finds the oldest block that a node has, by halving what is between a block that it has and one that it lacks. It asks
- * nothing where nothing is known to be missing, and stops when an answer shows nothing.
+ * Finds the oldest block that a node has, by halving the range between a block that the node has and one that it lacks.
+ * Makes no calls if no block is known to be missing, and stops when a reply shows nothing new.
  */
 async function findReach(
   { family, head, reach }: { family: Family; head: number; reach: Reach },
@@ -162,7 +161,7 @@ export type TakesBatches = "yes" | "no" | "nobody knows";
 export const renderBatches = (takesBatches: TakesBatches): string =>
   `    batches: ${{ yes: "yes", no: "no, calls are sent each by itself", "nobody knows": "not known" }[takesBatches]}`;
 
-/** What earlier runs learned from the answers to callers. */
+/** The knowledge that earlier runs gained from replies to callers' calls. */
 export function renderMemory({ version, missing, widestLogs, batch }: CapabilityRecord): string[] {
   const names = missing.map(([method]) => method.replace(/[^\x20-\x7e]/g, "?"));
   const lacks =
@@ -175,17 +174,16 @@ export function renderMemory({ version, missing, widestLogs, batch }: Capability
   ];
 }
 
-/** No more than fit a line or two, since callers may have invented some. */
+/** The most names that fit into a line or two; callers may have invented some of them. */
 const NAMED = 12;
 
 /**
- * The most blocks whose states some node keeps before it drops older ones: Erigon and reth keep 100,000
- * and 10,064, Besu 512, geth and Nethermind 128. On a younger chain a node that drops states looks like
- * one that keeps them all.
+ * The most blocks whose states a pruning node keeps: Erigon keeps 100,000, reth 10,064, Besu 512, geth and Nethermind
+ * 128. On a younger chain, a pruning node looks like a node that keeps all states.
  */
 const LONGEST_PRUNING_WINDOW = 100_000;
 
-/** The words for a node that drops old data: how many of the newest blocks it has. */
+/** The words for a reach that is limited to the newest blocks. */
 function newest(reach: KnownReach, head: number): string {
   if (reach.kind === "all" && head < LONGEST_PRUNING_WINDOW)
     return `all ${head + 1} blocks so far: the chain is too young to show whether it drops old ones`;
@@ -197,7 +195,7 @@ function newest(reach: KnownReach, head: number): string {
     : `the newest ${least} blocks at least, ${atMost} at most`;
 }
 
-/** The words for a node whose data begin at some block. */
+/** The words for a reach that begins at some block. */
 function shownSince(reach: KnownReach): string {
   if (reach.kind !== "part") return whole(reach.kind);
   const { since: first, notAt } = reach;

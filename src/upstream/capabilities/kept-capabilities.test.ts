@@ -21,7 +21,7 @@ beforeEach(() => {
   texts = state.texts;
 });
 
-/** A process that begins to know the node. */
+/** Starts a process that knows nothing yet about the node. */
 async function start(url = "https://node.example.com/s3cr3t") {
   const capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
   const kept = new KeptCapabilities(
@@ -32,7 +32,7 @@ async function start(url = "https://node.example.com/s3cr3t") {
   return { capabilities, kept };
 }
 
-/** Has learned a little, and ended. */
+/** Runs a process that learns a little, and ends. */
 async function learned(version = "Geth/v1"): Promise<void> {
   const { capabilities, kept } = await start();
   capabilities.learnVersion(version);
@@ -78,7 +78,7 @@ describe("what was learned of a node", () => {
     expect(capabilities.isLacking("state", PLACE)).toBe(true);
     await clock.advance(1);
     expect((await start()).capabilities.isLacking("state", PLACE)).toBe(false);
-    capabilities.learnVersion(version); // a process that runs so long forgets as well
+    capabilities.learnVersion(version); // a process that runs for so long forgets, too
     expect(capabilities.isLacking("state", PLACE)).toBe(false);
   });
 

@@ -1,5 +1,5 @@
-// What was learned of an upstream, as it is kept over restarts. When it cannot be kept, it is learned again. What
-// somebody else wrote there is not believed.
+// Keeps the capabilities of an upstream over restarts. If they cannot be kept, the gateway learns them again. An
+// invalid record is ignored.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { parsed } from "../../jsonrpc/raw-json.ts";
@@ -11,7 +11,7 @@ import type { State } from "../../state/state.ts";
 export type KeptCapabilitiesOptions = {
   readonly network: string;
   readonly upstream: string;
-  /** The name may be given to another node later: what is kept belongs to this URL. */
+  /** The URL that the record belongs to: the upstream's name may be given to another node later. */
   readonly url: string;
 };
 
@@ -25,7 +25,7 @@ export type KeptCapabilitiesParts = {
   };
 };
 
-/** How often changes are written. A crash loses what was learned since. */
+/** The interval of writes. A crash loses the knowledge since the last write. */
 const WRITTEN_EVERY_MS = 5_000;
 
 export class KeptCapabilities {
@@ -40,7 +40,7 @@ export class KeptCapabilities {
     this.#parts = parts;
   }
 
-  /** Reads what is kept, and keeps what is learned from now on. */
+  /** Restores the kept record, and keeps the knowledge gained from now on. */
   async start(): Promise<void> {
     const { state, capabilities, clock } = this.#parts;
     const record = await readCapabilities(this.#options, state).catch(() => undefined);
@@ -52,7 +52,7 @@ export class KeptCapabilities {
     this.#loop = repeat(WRITTEN_EVERY_MS, () => this.#write(), { clock, signal });
   }
 
-  /** Writes what is not written yet. */
+  /** Writes the unwritten knowledge. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#loop;
@@ -67,15 +67,15 @@ export class KeptCapabilities {
     const key = keyOf(this.#options);
     const next = `${nodeOf(this.#options)} ${JSON.stringify(capabilities.toRecord())}`;
     try {
-      // Others may write too: the last write counts.
+      // Other processes may write, too: the last write counts.
       await state.update([key], ([text]) => (text === next ? undefined : [next]));
     } catch {
-      // Who cannot do without the state logs that it cannot be written.
+      // Not logged here: other parts, which depend on the state, log its failures.
     }
   }
 }
 
-/** What is kept of a node; undefined when there is nothing, or it cannot be read. */
+/** The kept record of an upstream; undefined when there is none, or it is invalid. */
 export async function readCapabilities(
   options: KeptCapabilitiesOptions,
   state: Pick<State, "get">,
@@ -88,14 +88,14 @@ export async function readCapabilities(
 const keyOf = ({ network, upstream }: KeptCapabilitiesOptions): string =>
   `abilities ${network} ${upstream}`;
 
-/** A hash of the URL, which may contain secrets. */
+/** A hash of the URL, which may itself contain secrets. */
 const nodeOf = ({ url }: KeptCapabilitiesOptions): string =>
   createHash("sha256").update(url).digest("hex").slice(0, 16);
 
-/** The version of a node that does not tell it. */
+/** The version of a node that does not report its version. */
 export const UNKNOWN_VERSION = "unknown";
 
-/** In characters. */
+/** Characters. */
 export const LONGEST_VERSION = 200;
 const LONGEST_NAME = 200;
 const LONGEST_TEXT = 100_000;
@@ -114,7 +114,7 @@ const record = z.object({
   version: z.string().max(LONGEST_VERSION).optional(),
   /** Milliseconds since 1970. */
   learnedAtMs: z.number(),
-  /** The name, the time until which it is taken to be missing, and how long that lasts. */
+  /** The name, the wall-clock time until which the method counts as missing, and the length of that pause. */
   missing: z.array(z.tuple([z.string().max(LONGEST_NAME), z.number(), z.number()])).max(100),
   history: z.object({
     state: reachBound.optional(),
@@ -123,28 +123,28 @@ const record = z.object({
   }),
   /** The names of the probes that were answered. */
   probed: z.array(z.string().max(LONGEST_NAME)).max(100),
-  /** The most blocks that it takes in one log query, by its own words. */
+  /** The most blocks in one log query, as the node said. */
   widestLogs: z.number().int().positive().optional(),
-  /** The most calls that it was found to take in one request. */
+  /** The most calls in one request that the node accepts. */
   batch: z.number().int().positive().optional(),
 });
 
 export type CapabilityRecord = z.infer<typeof record>;
 
 /**
- * What was learned of a version holds for long, since a new version is noticed. A node that tells no version may change
- * at any time.
+ * Knowledge about a version stays valid for long, because the gateway notices a new version. A node that reports no
+ * version may change at any time.
  */
 const LIVES_MS = 7 * DAY_MS;
 const UNKNOWN_LIVES_MS = DAY_MS;
 
-/** undefined when it is no record, or one of another format. */
+/** @returns undefined when the text is not a record, or has another format. */
 function decodeCapabilities(text: string): CapabilityRecord | undefined {
   if (text.length > LONGEST_TEXT) return undefined;
   return record.safeParse(parsed(text)).data;
 }
 
-/** Whether a record is too old to be believed, or from a future that a wrong clock made. */
+/** Whether a record is too old, or from the future because of a wrong clock. */
 export function isOutdated(
   { version = UNKNOWN_VERSION, learnedAtMs }: Pick<CapabilityRecord, "version" | "learnedAtMs">,
   wallTimeMs: number,
@@ -159,31 +159,31 @@ export function isOutdated(
 /** Data that only some nodes keep for long. */
 export type Reach = "state" | "history" | "traces";
 
-/** What is known of how far back a node has such data. */
+/** The gateway's knowledge about how far back a node has such data. */
 export type KnownReach =
   | { readonly kind: "unknown" }
   | { readonly kind: "all" }
   | {
       readonly kind: "part";
-      /** It has at least this many of the newest blocks. */
+      /** The node has at least this many of the newest blocks. */
       readonly newest: number;
-      /** It has at most this many: the block behind them was missing. */
+      /** The node has at most this many of the newest blocks: the next older block was missing. */
       readonly atMost: number;
-      /** The oldest block that it was found to have; undefined when it was found to have none. */
+      /** The oldest block that the node showed to have; undefined if none. */
       readonly since: number | undefined;
-      /** The newest block that it was found to lack. */
+      /** The newest block that the node showed to lack. */
       readonly notAt: number;
     };
 
 export type KnownReaches = Readonly<Record<Reach, KnownReach>>;
 
-/** How far back a node was found to have data. */
+/** The bounds of a node's data, as its replies show them. */
 export type ReachBound = {
-  /** It lacks this block and all older ones: it began at a snapshot, or dropped an era. */
+  /** The node lacks this block and all older blocks: it began at a snapshot, or dropped an era. */
   lackedBlock: number;
-  /** It lacks blocks from this many behind the head on: it keeps the newest states. */
+  /** The node lacks blocks from this many behind the head on: it keeps only the newest states. */
   lackedDepth: number;
-  /** The oldest block that it was found to have, as a number and behind the head; -1: none. */
+  /** The oldest block that the node showed to have, as a number, and as blocks behind the head (-1: none). */
   hadBlock: number;
   hadDepth: number;
 };
@@ -195,7 +195,7 @@ export const nothingKnown = (): ReachBound => ({
   hadDepth: -1,
 });
 
-/** A node that has one of the first blocks has all. The very first says little, since every node keeps it. */
+/** A node that has one of the first blocks has all. Block 0 proves little, since every node keeps it. */
 const FIRST_BLOCKS = 2;
 
 export function knownOf(bound: ReachBound = nothingKnown()): KnownReach {

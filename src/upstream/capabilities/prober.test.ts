@@ -14,7 +14,7 @@ let clock: FakeClock;
 let capabilities: Capabilities;
 let prober: Prober;
 let asked: string[];
-/** What the node says to a method, or to a method with these parameters. */
+/** The node's replies, by method, or by method and parameters. */
 let script: Record<string, Reply>;
 let isUsable: boolean;
 let mostAtOnce: number;
@@ -33,7 +33,7 @@ afterEach(() => {
   expect(clock.waiting).toBe(0);
 });
 
-/** As after a start of the process, with nothing kept. */
+/** Starts a prober as in a new process, with no kept record. */
 function begin(): void {
   let atOnce = 0;
   capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
@@ -59,7 +59,7 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-/** What was asked since the last time. */
+/** The methods asked since the last call of this function. */
 const askedNow = (): string[] => asked.splice(0);
 
 describe("a node that is new", () => {
@@ -68,7 +68,7 @@ describe("a node that is new", () => {
     const questions = askedNow();
     expect(questions.slice(0, 2)).toEqual(["web3_clientVersion", "eth_blockNumber"]);
     expect(questions).toContain("debug_traceTransaction");
-    expect(questions.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1); // it is missing
+    expect(questions.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1); // only once, as the method is missing
     expect(mostAtOnce).toBe(1);
     expect(capabilities.toRecord()).toMatchObject({ version: "Geth/v1" });
     expect(capabilities.missing.has("trace_block")).toBe(true);

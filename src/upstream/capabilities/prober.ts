@@ -1,5 +1,5 @@
-// Probes one node for what it can do: once when it is new or upgraded, one probe after the other; and its version now
-// and then. It does not probe what answers to callers have shown.
+// Probes the capabilities of one node, one probe after the other, when the node is new or upgraded, and asks its
+// version each hour. It skips probes whose result the replies to callers have already shown.
 
 import { numberIn } from "../../evm/values.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
@@ -20,14 +20,14 @@ import {
 export type ProberParts = {
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
   readonly capabilities: Capabilities;
-  /** Replies "busy" when the budget is used up. A failure does not count against the node. Never rejects. */
+  /** Replies "busy" when the budget is exhausted. A failure does not count against the node. Never rejects. */
   readonly ask: (method: string, paramsJson: string, signal: Signal) => Promise<Reply>;
   /** Whether the node may be asked now. */
   readonly isUsable: () => boolean;
 };
 
 const VERSION_EVERY_MS = 3_600_000;
-/** A node that comes and goes is not probed each time. The pause is doubled while it does not answer. */
+/** A node that comes and goes is not probed each time. The pause doubles while the node does not answer. */
 const LEAST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 const BETWEEN_QUESTIONS_MS = 250;
@@ -35,9 +35,9 @@ const BETWEEN_QUESTIONS_MS = 250;
 export class Prober {
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #isAsking = false;
-  /** How often in a row probing ended without an answer. */
+  /** The number of consecutive rounds of probes that ended without an answer. */
   #unanswered = 0;
-  /** Probes that failed once. When one fails again, that counts as its answer. */
+  /** Probes that failed once. A second failure counts as the probe's answer. */
   readonly #failed = new Set<string>();
   #cancelNext: () => void = () => undefined;
   readonly #closing = new AbortController();
@@ -49,7 +49,7 @@ export class Prober {
     this.#parts = parts;
   }
 
-  /** To be called when the node has become usable. */
+  /** Must be called when the node has become usable. */
   begin(): void {
     this.#plan(Math.max(0, this.#notBeforeMs - this.#parts.clock.now()));
   }
@@ -67,7 +67,7 @@ export class Prober {
 
   async #hold(): Promise<void> {
     const { clock, isUsable } = this.#parts;
-    // The end of the running probes, or `begin`, plans the next time.
+    // The end of the running probes, or `begin`, plans the next round.
     if (this.#isAsking || !isUsable()) return;
     this.#isAsking = true;
     const stoppedBy = await this.#askAll();
@@ -78,7 +78,7 @@ export class Prober {
     this.#plan(stoppedBy ? restMs : VERSION_EVERY_MS);
   }
 
-  /** @returns The reply that ended the probes before their end, if one did. */
+  /** @returns The reply that ended the round early, if any. */
   async #askAll(): Promise<Reply | undefined> {
     const { capabilities } = this.#parts;
     const questions = OWN_QUESTIONS[this.#family];
@@ -109,7 +109,7 @@ export class Prober {
     return signal.aborted ? { kind: "aborted" } : this.#parts.ask(method, paramsJson, signal);
   }
 
-  /** @returns Whether the probe failed before, too. */
+  /** @returns Whether the probe has failed before. */
   #countFailure({ name }: Probe, { kind }: Reply): boolean {
     if (kind === "busy" || kind === "aborted") return false;
     if (this.#failed.delete(name)) return true;
@@ -132,7 +132,7 @@ function isKnown(
   if (capabilities.wasProbed(name) || capabilities.missing.has(method)) return true;
   if (!about) return false;
   const { reach, block } = about;
-  // For history there are several probes: a node that has the header may lack the receipts.
+  // There are several history probes, because a node that has a header may lack the receipts.
   return reach === "history"
     ? capabilities.history.isLacking(reach, block, head)
     : capabilities.history.isKnown(reach, block, head);

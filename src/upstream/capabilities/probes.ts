@@ -1,4 +1,4 @@
-// The calls that find out what a node can do: all of them are cheap for the node.
+// The calls that probe a node's capabilities. All of them are cheap for the node.
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
@@ -6,18 +6,18 @@ import type { Capabilities } from "./capabilities.ts";
 import { LONGEST_VERSION, type Reach, UNKNOWN_VERSION } from "./kept-capabilities.ts";
 
 export type Probe = {
-  /** The name by which it is remembered that the probe was answered. */
+  /** The name under which the gateway remembers that the probe was answered. */
   readonly name: string;
   readonly method: string;
   readonly paramsJson: string;
-  /** What the answer shows besides whether the node has the method. */
+  /** The data that the reply shows the node to have or lack, besides the method. */
   readonly about?: { readonly reach: Reach; readonly block: number } | undefined;
 };
 
 const NOWHERE = `"0x${"0".repeat(64)}"`;
 const NOBODY = `"0x${"0".repeat(40)}"`;
 
-/** The version that a node tells. People read it, so it must not act on a terminal, nor be very long. */
+/** The version that a node reports, for people: printable ASCII, so that it cannot control a terminal, and truncated. */
 export function versionIn(reply: Reply): string {
   const text = reply.kind === "result" ? parsed(reply.json) : undefined;
   if (typeof text !== "string" || text === "") return UNKNOWN_VERSION;
@@ -51,7 +51,7 @@ const METHODS: Readonly<Record<Family, Readonly<Record<string, string>>>> = {
 
 type Question = readonly [method: string, paramsOf: (block: string) => string];
 
-/** Calls that show whether a node has what it needs for a block. The first one stands for the reach. */
+/** Calls that show whether a node has the data for a block. The first call of each reach represents it. */
 const QUESTIONS: Readonly<Record<Family, Readonly<Record<Reach, readonly Question[]>>>> = {
   evm: {
     state: [["eth_getBalance", (block) => `[${NOBODY},${block}]`]],
@@ -73,9 +73,9 @@ const QUESTIONS: Readonly<Record<Family, Readonly<Record<Reach, readonly Questio
   },
 };
 
-/** Which of the first blocks is asked for: every node has the state that block 1 is made from. */
+/** The early block that is asked for: every node has the genesis state, from which block 1 is made. */
 const FIRST: Readonly<Record<Reach, number>> = { state: 1, history: 1, traces: 2 };
-/** A node that keeps the newest states keeps 64 or 128 of them, or far more than this. */
+/** Nodes that prune states keep the newest 64 or 128, or far more than this. */
 const RECENT_DEPTH = 1000;
 
 export const methodProbes = (family: Family): readonly Probe[] =>
@@ -99,7 +99,7 @@ export function reachProbes(family: Family, head: number): readonly Probe[] {
   return [...probes, { ...asked(state, { reach: "state", block }), name: `${state[0]} of late` }];
 }
 
-/** An answer that there is no such method counts as well. */
+/** Whether the node answered the probe; the reply that the method is missing counts, too. */
 export const isAnswered = ({ kind }: Reply): boolean =>
   kind === "result" || kind === "refused" || kind === "missing";
 
@@ -113,7 +113,7 @@ export function learnFromProbe(
   capabilities.learnReach(about.reach, { method, reply }, { block: about.block, head });
 }
 
-/** The cheapest call that shows whether a node has what it needs for this block. */
+/** The cheapest call that shows whether a node has the data for this block. */
 export function probeAt(family: Family, about: { reach: Reach; block: number }): Probe | undefined {
   const [question] = QUESTIONS[family][about.reach];
   return question && asked(question, about);

@@ -36,7 +36,7 @@ it.each([
   ["Too many requests, reason: call rate limit exhausted, retry in 10m0s", undefined, 600_000],
   ["retry in 2m", null, 120_000],
   ["retry in 0.5s", undefined, 500],
-  ["slow down, retry in 500ms", undefined, 500], // not so many minutes
+  ["slow down, retry in 500ms", undefined, 500], // milliseconds, not 500 minutes
   ["retry in 1m1.5s", undefined, 61_500],
   ["please retry in a moment", { see: "https://example.org" }, undefined],
   ["Too many requests", "0x", undefined],

@@ -1,10 +1,10 @@
-// An upstream that is busy: how it says so, and how long it wants to be left alone.
+// Wordings of a busy upstream, and how long it asks for a pause.
 import { allMean } from "./dialect.ts";
 
-/** What is used up comes back at the end of a day or month: nothing is gained by asking every second. */
+/** An exhausted quota returns at the end of a day or month: asking every second is useless. */
 const QUOTA_PAUSE_MS = 300_000;
 
-/** Providers tell this by Retry-After or not at all; more than a glance, less than a quota. */
+/** Providers give this pause in Retry-After or not at all; the pause must be short, as no quota is exhausted. */
 const CONCURRENCY_PAUSE_MS = 1_000;
 
 export const BUSY_NODES = allMean({ kind: "busy" }, [
@@ -27,7 +27,7 @@ export const BUSY_NODES = allMean({ kind: "busy" }, [
     pauseMs: QUOTA_PAUSE_MS,
   },
   {
-    // Unpaid.
+    // Payment required.
     of: ["providers"],
     status: 402,
     pauseMs: QUOTA_PAUSE_MS,
@@ -68,17 +68,17 @@ export const BUSY_NODES = allMean({ kind: "busy" }, [
   },
 ]);
 
-/** A longer pause than this is not believed. */
+/** A longer pause is shortened to this. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
-/** In milliseconds, undefined when it says nothing. `data` is of its error object. */
+/** The pause in a reply, in milliseconds; undefined when the reply names none. @param data The `data` of the error. */
 export function toldPauseMs(text: string, data: unknown): number | undefined {
   const seconds = secondsInData(data) ?? secondsInText(text);
   if (seconds === undefined || !(seconds > 0)) return undefined;
   return Math.min(Math.ceil(seconds * 1_000), LONGEST_PAUSE_MS);
 }
 
-/** Infura: `data.rate.backoff_seconds`; Headgate: `data.retryAfter`. */
+/** Reads Infura's `data.rate.backoff_seconds` or Headgate's `data.retryAfter`. */
 function secondsInData(data: unknown): number | undefined {
   const { rate, retryAfter } = (data ?? {}) as { rate?: unknown; retryAfter?: unknown };
   const { backoff_seconds: backoff } = (rate ?? {}) as { backoff_seconds?: unknown };
@@ -86,7 +86,7 @@ function secondsInData(data: unknown): number | undefined {
   return undefined;
 }
 
-/** Ankr: "retry in 10m0s"; others "1.5s" or "500ms", as durations are written in Go. */
+/** Reads Go durations: "retry in 10m0s" (Ankr), "1.5s" or "500ms" (others). @returns Seconds. */
 function secondsInText(text: string): number | undefined {
   const [, minutes, seconds, milliseconds] =
     /\bretry in (?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,6})?)s)?(?:(\d{1,9}(?:\.\d{1,6})?)ms)?/i.exec(

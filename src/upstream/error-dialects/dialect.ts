@@ -1,6 +1,6 @@
-// One way in which nodes and providers say no, and what they mean by it.
+// One wording in which nodes and providers refuse a call, and its meaning.
 
-/** What this node does not have, and another one may. */
+/** Data that this node lacks, and another node may have. */
 export type Lack = "block" | "state" | "history";
 
 type Meaning =
@@ -11,34 +11,34 @@ type Meaning =
   /** See `Reply`. */
   | { readonly kind: "failed"; readonly reason: string; readonly isReported?: true };
 
-/** A row of the table. All conditions must hold; one that is left out always does. */
+/** A row of the table. All given conditions must hold. */
 export type Dialect = {
-  /** Who says it. For the reader: anybody who says the same means the same. */
+  /** The nodes and providers known to use the wording. Documentation only: the row applies to any upstream. */
   readonly of: readonly string[];
-  /** In the error object. Left out: any that does not speak of what was asked (`ABOUT_THE_CALL`). */
+  /** The codes in the error object. Left out: any code, except those in `ABOUT_THE_CALL`. */
   readonly code?: number | readonly number[];
   readonly status?: number | readonly number[];
-  /** Of calls of these methods only. */
+  /** The methods of the calls that the row is about. */
   readonly method?: RegExp;
-  /** In the message, of which only the beginning is read; or in a body that is no JSON-RPC at all. */
+  /** A pattern for the beginning of the message, or of a body that is not JSON-RPC. */
   readonly words?: RegExp;
   readonly means: Meaning;
-  /** For how long it will be so, where experience tells and the answer does not. */
+  /** For how long the condition lasts, in milliseconds, if known from experience and not from the reply. */
   readonly pauseMs?: number;
 };
 
-/** What an answer says. */
+/** The parts of an upstream's reply that the table is about. */
 export type Saying = {
   readonly status: number;
   readonly code: number | undefined;
   readonly text: string;
-  /** What was asked for. */
+  /** The method of the call. */
   readonly method?: string | undefined;
 };
 
 /**
- * Reverts (3, -32015), rejected transactions (-32003) and parameters (-32602): the caller, or a contract,
- * chooses some of the words. A row is about them only when it names the code.
+ * Codes of reverts (3, -32015), rejected transactions (-32003) and parameters (-32602), whose messages contain words
+ * chosen by the caller or a contract. A row applies to them only if it names the code.
  */
 const ABOUT_THE_CALL: ReadonlySet<number | undefined> = new Set([3, -32015, -32003, -32602]);
 
@@ -51,7 +51,7 @@ export const fits = (row: Dialect, { status, code, text, method = "" }: Saying):
 const isOneOf = (wanted: number | readonly number[], got: number | undefined): boolean =>
   typeof wanted === "number" ? wanted === got : got !== undefined && wanted.includes(got);
 
-/** Rows that mean the same. */
+/** Adds the same meaning to all rows. */
 export const allMean = (
   means: Meaning,
   rows: readonly Omit<Dialect, "means">[],

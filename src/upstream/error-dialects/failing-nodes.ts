@@ -1,4 +1,4 @@
-// A node that could not do it: still syncing, out of time, or with trouble behind it.
+// Wordings of a node that could not answer: it is syncing, ran out of time, or cannot reach other nodes or servers.
 import { allMean, type Dialect } from "./dialect.ts";
 
 const syncing = { kind: "failed", reason: "the node is syncing" } as const;
@@ -15,7 +15,7 @@ export const FAILING_NODES: readonly Dialect[] = [
     means: syncing,
   },
   {
-    // A limit of this node; another may have a longer one.
+    // The node's own time limit; another node may allow more time.
     of: ["geth", "erigon", "reth"],
     words:
       /^execution (aborted|timeout|timed out)\b|\bcontext (deadline exceeded|cancell?(ed|ation))/i,
@@ -64,7 +64,7 @@ export const FAILING_NODES: readonly Dialect[] = [
   },
 ];
 
-/** Our key, plan, address or origin is not welcome: nothing that a caller did. */
+/** Refusals of the gateway's key, plan, address or origin: no caller is at fault. */
 export const REFUSED_ACCOUNTS = allMean(
   { kind: "failed", reason: "the node refuses our account" },
   [

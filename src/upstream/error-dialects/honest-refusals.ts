@@ -1,5 +1,5 @@
-// Noes that any node would repeat, in words which resemble those of busy, poor or failing nodes. They
-// stand before those in the table, so that nobody is blamed for them.
+// Refusals that any node would repeat, worded like refusals by busy, limited or failing nodes. These rows precede the
+// others, so that no node is blamed for them.
 import { allMean } from "./dialect.ts";
 
 export const HONEST_REFUSALS = allMean({ kind: "refused" }, [
@@ -9,7 +9,7 @@ export const HONEST_REFUSALS = allMean({ kind: "refused" }, [
       /\bmore than [\d,.]+k? (results|logs|blocks)|\bquery (timeout exceeded|exceeds (max|limit))|\b(response|result)( set)?( size)?( is)? (too (large|big)|exceeded|should not)|\btoo many (results|logs|addresses|topics)|\bless number of address/i,
   },
   {
-    of: ["BNB Smart Chain"], // of a range that is too wide; others say so when asked too often
+    of: ["BNB Smart Chain"], // about too wide a range; other nodes use these words when rate-limited
     method: /_getLogs$/,
     code: -32005,
     words: /^limit exceeded\.?$/i,
@@ -24,13 +24,13 @@ export const HONEST_REFUSALS = allMean({ kind: "refused" }, [
     words: /^please specify an address in your request/i,
   },
   {
-    // Of a transaction. Nodes give these many codes, -32004 to -32010 among them.
+    // Refused transactions. Nodes use many codes for them, such as -32004 to -32010.
     of: ["geth", "besu", "reth", "nethermind", "QuickNode"],
     words:
       /\bnonce\b|\balready (known|imported|exists?)|\bknown transaction|\bunderpriced|\binsufficient (funds|balance)|\bupfront cost|\bgas (price|limit|fee)|\bintrinsic gas|\bfee cap\b|\bgas too (low|high)|\bout of gas|\bin-flight transaction|\bsender account not authorized|\bexceeds? (the )?(block|configured) (gas|cap)|\btransaction (cost|type)\b|\btx fee\b/i,
   },
   {
-    // The node is right, and so would the next one be: these are not about methods or load.
+    // Correct refusals that the next node would repeat; they are not about methods or load.
     of: ["geth", "reth", "besu", "anvil"],
     words:
       /^(filter|logs filter|subscription|transaction|receipt|account) not found|^transaction type not supported|^rlp: |^invalid (sender|signature|opcode|jump)/i,

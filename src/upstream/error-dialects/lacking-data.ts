@@ -1,4 +1,4 @@
-// Blocks, history and state that an upstream does not have, and another one may.
+// Wordings of an upstream that lacks blocks, history or state, which another upstream may have.
 import { allMean } from "./dialect.ts";
 
 export const LACKING_BLOCKS = allMean({ kind: "refused", lacks: "block" }, [
@@ -38,7 +38,7 @@ export const LACKING_BLOCKS = allMean({ kind: "refused", lacks: "block" }, [
   },
 ]);
 
-/** State that this node has dropped, never had, or does not give to our plan. */
+/** State that the node has dropped, never had, or withholds from the gateway's plan. */
 export const LACKING_STATE = allMean({ kind: "refused", lacks: "state" }, [
   {
     of: ["dRPC"],
@@ -70,7 +70,7 @@ export const LACKING_STATE = allMean({ kind: "refused", lacks: "state" }, [
     words: /\bstate for epoch .{1,160} does not exist/i,
   },
   {
-    // Of one and the same words for old blocks, old logs and traces: no method is missing for that.
+    // The same words are used for old blocks, old logs and traces: they do not mean that a method is missing.
     of: ["Chainstack", "publicnode", "Infura"],
     code: [-32002, -32602, -32000, -32701],
     words:
@@ -78,7 +78,7 @@ export const LACKING_STATE = allMean({ kind: "refused", lacks: "state" }, [
   },
 ]);
 
-/** Blocks, receipts and logs that this node has dropped, or has not indexed. */
+/** Blocks, receipts and logs that the node has dropped or not indexed. */
 export const LACKING_HISTORY = allMean({ kind: "refused", lacks: "history" }, [
   {
     of: ["EIP-4444", "reth", "nethermind", "geth"],

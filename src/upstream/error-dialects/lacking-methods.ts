@@ -1,4 +1,4 @@
-// A method that this node does not have, or has switched off.
+// Wordings of a node that does not have a method, or has switched it off.
 import { allMean, type Dialect } from "./dialect.ts";
 
 const means = { kind: "missing" } as const;
@@ -10,21 +10,21 @@ export const LACKING_METHODS: readonly Dialect[] = [
     means,
   },
   {
-    // Over WebSocket and IPC; over HTTP the same node says -32601. It says the same of parameters that it
-    // cannot read, so one such answer is no reason to leave the method out for all callers.
+    // Over WebSocket and IPC (over HTTP anvil answers -32601). anvil answers the same for parameters that it cannot
+    // read, so one such reply must not close the method for all callers.
     of: ["anvil"],
     code: -32602,
     words: /^data did not match any variant of untagged enum EthRpcCall$/i,
     means: { kind: "missing", isUnsure: true },
   },
   {
-    of: ["conflux-rust"], // over HTTP, where nothing can be announced
+    of: ["conflux-rust"], // over HTTP, which cannot push
     code: -32090,
     words: /^subscriptions are not available on this transport/i,
     means,
   },
   {
-    // besu has -32004 for transactions as well, hence the words.
+    // The words are needed because besu uses -32004 for transactions as well.
     of: ["EIP-1474", "Infura", "Tenderly"],
     code: -32004,
     words: /^$|\bmethod\b|\b(un|not )supported|\b(un|not )implemented|\bnot available/i,
@@ -63,7 +63,7 @@ export const LACKING_METHODS: readonly Dialect[] = [
     means,
   },
   {
-    // No JSON-RPC at all: the words must name a method, as "Method Not Allowed" is about POST.
+    // Not JSON-RPC: the words must name a method, because "Method Not Allowed" is about POST.
     of: ["QuickNode", "proxies"],
     status: [400, 403, 404, 405, 501],
     words:
@@ -72,7 +72,7 @@ export const LACKING_METHODS: readonly Dialect[] = [
   },
 ];
 
-/** A method that a provider does not give to our plan. */
+/** A method that the provider withholds from the gateway's plan. */
 export const UNPAID_METHODS = allMean({ kind: "missing" }, [
   {
     of: ["Alchemy"],
@@ -85,7 +85,7 @@ export const UNPAID_METHODS = allMean({ kind: "missing" }, [
     words: /^method is not available on free|^unsupported subscription/i,
   },
   {
-    // The custom tracers, and methods of add-ons and larger plans.
+    // For custom tracers, and for methods of add-ons and larger plans.
     of: ["QuickNode"],
     code: [-32612, -32613],
   },

@@ -9,9 +9,9 @@ it("tells for how long a node has been behind", async () => {
   heads.saw(10);
   await clock.advance(2_000);
   heads.saw(11);
-  heads.saw(9); // another node's
+  heads.saw(9); // another node's head
   await clock.advance(3_000);
-  heads.saw(14); // some were skipped
+  heads.saw(14); // 12 and 13 were skipped
   expect([9, 10, 11, 12, 14, 15].map((number) => heads.secondsBehind(number))).toEqual([
     5, 3, 0, 0, 0, 0,
   ]);
@@ -38,7 +38,7 @@ it("tells the time between the newest blocks", async () => {
   heads.saw(100);
   expect(heads.blockMs).toBeUndefined();
   await clock.advance(60_000);
-  heads.saw(102); // it was not looked at meanwhile
+  heads.saw(102); // no head was seen in between
   expect(heads.blockMs).toBe(30_000);
   for (let number = 103; number < 120; number += 1) {
     await clock.advance(2_000);

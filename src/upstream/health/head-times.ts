@@ -1,13 +1,13 @@
-// When the network's head first reached a number, as far as this gateway saw it. This tells how old a node's head is.
+// When this gateway first saw the network's head at each number. A node's lag in seconds follows from it.
 import type { Clock } from "../../lib/clock.ts";
 import { keepNewest } from "../../lib/keep-newest.ts";
 
 const REMEMBERED = 1_024;
-/** How many of the newest heads the time between blocks is measured over. */
+/** The number of newest heads over which the time between blocks is measured. */
 const MEASURED = 16;
 
 export class HeadTimes {
-  /** By number, rising. Never more than `REMEMBERED`. */
+  /** By number, ascending. At most `REMEMBERED` entries. */
   readonly #reachedAt = new Map<number, number>();
   #highest = -1;
   readonly #clock: Pick<Clock, "now">;
@@ -20,14 +20,14 @@ export class HeadTimes {
     return this.#highest;
   }
 
-  /** To be called when some node's head is at this number. */
+  /** Must be called when some node's head is at this number. */
   saw(number: number): void {
     if (number <= this.#highest) return;
     this.#highest = number;
     keepNewest(this.#reachedAt, [number, this.#clock.now()], REMEMBERED);
   }
 
-  /** The mean time between the newest blocks, in milliseconds; undefined before two were seen. */
+  /** The mean time between the newest blocks, in milliseconds; undefined before two heads were seen. */
   get blockMs(): number | undefined {
     const newest = [...this.#reachedAt].slice(-MEASURED);
     const [[number, at] = [0, 0]] = newest;
@@ -35,7 +35,7 @@ export class HeadTimes {
     return last > number ? (lastAt - at) / (last - number) : undefined;
   }
 
-  /** For how many seconds there has been a newer block than this; when it is very old, at least so many. */
+  /** For how many seconds there has been a newer block; for a very old block, a lower bound. */
   secondsBehind(number: number): number {
     if (number >= this.#highest) return 0;
     for (const [reached, at] of this.#reachedAt)

@@ -136,7 +136,7 @@ describe("a breaker after anything that may have happened", () => {
     what: fc.constantFrom("sent", "success", "failure", "nothing"),
   });
 
-  /** The breaker as it is after all that, and when that is. */
+  /** The breaker after all these events, and the time then. */
   function breakerAfter(happenings: readonly { afterMs: number; what: string }[]) {
     let nowMs = 0;
     let breaker: Breaker = CLOSED;

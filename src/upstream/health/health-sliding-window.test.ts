@@ -5,7 +5,7 @@ import { SlidingWindow, type Summary } from "./health.ts";
 
 const HALF_MS = 15_000;
 
-/** A window, and how to let time pass. */
+/** A window, and functions to let time pass and to read it. */
 function windowAt(startMs = 0) {
   let nowMs = startMs;
   const window = new SlidingWindow({ clock: { now: () => nowMs } });
@@ -122,7 +122,7 @@ describe("a window", () => {
           happened.push({ half: halfNow(), what });
           if (what === "answered") window.answered(1);
           if (what === "failed") window.failed();
-          pass(50); // until the summary is made anew
+          pass(50); // until the summary is recomputed
           const count = (of: string): number =>
             happened.filter((each) => each.what === of && each.half >= halfNow() - 1).length;
           const want = { answers: count("answered"), failures: count("failed") };
@@ -138,7 +138,7 @@ function timesOf() {
   const times = new MethodTimes({ clock: { now: () => nowMs } });
   const answer = (method: string, ms: number, count = 20): void => {
     for (let done = 0; done < count; done += 1) times.answered(method, ms);
-    nowMs += 50; // until what was summed up before is summed up anew
+    nowMs += 50; // until the summary is recomputed
   };
   return { times, answer };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { WorkKind } from "../../namespaces/known-method.ts";
 import { type AttemptEnding, Health, type OpenCall } from "./health.ts";
 
-/** A node's health, and calls to it that end as told. */
+/** A node's health, and functions that send calls to the node and end them. */
 function healthAt(startMs = 1_000) {
   let nowMs = startMs;
   const suspected: number[] = [];
@@ -11,7 +11,7 @@ function healthAt(startMs = 1_000) {
   const pass = (ms: number): void => {
     nowMs += ms;
   };
-  /** A call is sent; returns how to end it, and how to say that it takes long. */
+  /** Sends a call. @returns Functions that end the call, or report it as late. */
   const send = (group: WorkKind = "blocks") => {
     const call: OpenCall = health.open(group);
     const end = (ending: AttemptEnding): void => health.close(call, ending);
@@ -28,7 +28,7 @@ function healthAt(startMs = 1_000) {
   return { health, pass, send, ask, breaker, suspected, now: (): number => nowMs };
 }
 
-/** A node that was given up, and whose pause is over. */
+/** A node with an open breaker, whose pause is over. */
 function recovering() {
   const node = healthAt();
   for (let count = 0; count < 5; count += 1) node.ask("failed");
@@ -40,11 +40,11 @@ function recovering() {
 describe("what counts against a node", () => {
   it.each<{ ending: AttemptEnding; failures: number; answers: number }>([
     { ending: "result", failures: 0, answers: 1 },
-    { ending: "refused", failures: 0, answers: 1 }, // it understood and said no
+    { ending: "refused", failures: 0, answers: 1 }, // the node understood the call, and refused it
     { ending: "missing", failures: 0, answers: 0 },
-    { ending: "busy", failures: 0, answers: 0 }, // the budget's affair
-    { ending: "aborted", failures: 0, answers: 0 }, // the caller went away
-    { ending: "outrun", failures: 1, answers: 0 }, // and nothing was heard of it at all
+    { ending: "busy", failures: 0, answers: 0 }, // concerns the budget
+    { ending: "aborted", failures: 0, answers: 0 }, // the caller disconnected
+    { ending: "outrun", failures: 1, answers: 0 }, // and the node sent no reply at all
     { ending: "failed", failures: 1, answers: 0 },
     { ending: "timeout", failures: 1, answers: 0 },
   ])("$ending: $failures failures, $answers answers", ({ ending, failures, answers }) => {
@@ -55,7 +55,7 @@ describe("what counts against a node", () => {
       answers: 20 * answers,
     });
     expect(health.ofKind("blocks").breaker).toBe(failures ? "open" : "closed");
-    expect(suspected).toHaveLength(20 * failures); // nothing at all was heard
+    expect(suspected).toHaveLength(20 * failures); // the node sent no reply at all
     expect(health.inFlight).toBe(0);
   });
 
@@ -270,7 +270,7 @@ describe("a node that was given up", () => {
     for (let count = 0; count < 3; count += 1) {
       expect(breaker()).toBe("half-open");
       const { end } = send();
-      expect(breaker()).toBe("open"); // to others
+      expect(breaker()).toBe("open"); // to other calls
       pass(10);
       end("result");
     }
@@ -310,7 +310,7 @@ describe("a node that was given up", () => {
       pass(1_000);
       const attempt = send();
       old.end(ending);
-      expect(breaker()).toBe("open"); // still the same try
+      expect(breaker()).toBe("open"); // the same call still tries the node
       attempt.end("result");
       expect(breaker()).toBe("half-open");
       expect(health.inFlight).toBe(0);

@@ -1,5 +1,5 @@
-// How one upstream does, by kind of work: its calls, and what became of them lately. And a circuit breaker, which stops
-// calls to an upstream that failed again and again: for a while no calls, then one at a time, then as before.
+// The health of one upstream, by kind of work: its calls in flight, and recent outcomes. A circuit breaker stops
+// calls to an upstream that fails repeatedly: first it allows no calls, then one at a time, then all again.
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import type { Clock } from "../../lib/clock.ts";
 import type { WorkKind } from "../../namespaces/known-method.ts";
@@ -8,59 +8,59 @@ import type { Reply } from "../reply.ts";
 /** The health for one kind of work. */
 export type KindHealth = Summary & {
   readonly breaker: Breaker["kind"];
-  /** The upstream was asked seldom lately, or is back after failures: it gets a small share of the calls. */
+  /** The upstream has few recent answers, or recovers from failures: it gets only a small share of the calls. */
   readonly isUntried: boolean;
 };
 
-/** A call that the node has not answered. */
+/** A call that the node has not answered yet. */
 export type OpenCall = { readonly workKind: WorkKind; readonly sentAt: number };
 
-/** What became of a call, as far as it tells something about the node. */
+/** The outcome of a call, as evidence about the node. */
 export type AttemptEnding =
   | Reply["kind"]
-  /** It failed in this call alone, and said so. */
+  /** The node reported a failure, perhaps of this call alone. */
   | "failed inside"
-  /** Another node answered long before. */
+  /** Another node's answer came long before the node's. */
   | "outrun";
 
 type WindowOfKind = {
   readonly window: SlidingWindow;
   breaker: Breaker;
-  /** When the breaker opened last: calls that were sent before tell nothing about the node now. */
+  /** When the breaker last opened: calls that were sent earlier say nothing about the node's present health. */
   openedAt: number;
-  /** When the last answer came. */
+  /** When the last reply arrived. */
   heardAt: number;
-  /** Calls that take longer than usual, while nothing at all is answered. */
+  /** Calls that take longer than usual, since the node's last reply to a call of this kind. */
   readonly late: Set<OpenCall>;
 };
 
-/** How many answers are needed to tell how fast a node is. */
+/** Answers. With fewer of them, the node's speed is uncertain. */
 const TRIED_AFTER = 10;
-/** This many late calls at the same time are no accident: the node has stopped. */
+/** The number of simultaneous late calls that shows that the node has stopped, rather than chance. */
 const STALLED_AFTER = 3;
 
 export class Health {
   #inFlight = 0;
-  /** When the last answer to any call came. */
+  /** When the last reply to a call of any kind arrived. */
   #heardAt = Number.NEGATIVE_INFINITY;
-  /** Late calls of any kind, while nothing at all is answered. */
+  /** Late calls of any kind, since the node's last reply to any call. */
   readonly #late = new Set<OpenCall>();
   readonly #kinds = new Map<WorkKind, WindowOfKind>();
   readonly #clock: Pick<Clock, "now">;
   readonly #onSuspected: () => void;
 
-  /** @param onSuspected Is called when a breaker opens, or the node stops answering. */
+  /** @param onSuspected Is called when a breaker opens, or a call fails after which the node sent no reply. */
   constructor(parts: { clock: Pick<Clock, "now"> }, onSuspected: () => void = () => undefined) {
     this.#clock = parts.clock;
     this.#onSuspected = onSuspected;
   }
 
-  /** How many calls it has not answered. */
+  /** The number of calls that the node has not answered. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** To be called when a call is sent. */
+  /** Must be called when a call is sent. */
   open(workKind: WorkKind, sentAt = this.#clock.now()): OpenCall {
     const of = this.#of(workKind);
     this.#inFlight += 1;
@@ -68,7 +68,7 @@ export class Health {
     return { workKind, sentAt };
   }
 
-  /** @param now By the clock. */
+  /** Must be called when a call ends. @param now Milliseconds of the clock. */
   close(call: OpenCall, ending: AttemptEnding, now = this.#clock.now()): void {
     const of = this.#of(call.workKind);
     this.#inFlight -= 1;
@@ -88,18 +88,18 @@ export class Health {
     else of.breaker = afterNothing(of.breaker);
   }
 
-  /** To be called when a call takes longer than such calls do. */
+  /** Must be called when a call takes longer than is usual for such calls. */
   late(call: OpenCall): void {
     if (this.isSilent(call)) this.#of(call.workKind).late.add(call);
     if (this.#heardAt < call.sentAt) this.#late.add(call);
   }
 
-  /** Whether nothing of this kind of work was answered since the call was sent. */
+  /** Whether the node has sent no reply of this kind of work since the call was sent. */
   isSilent({ workKind, sentAt }: OpenCall): boolean {
     return (this.#kinds.get(workKind)?.heardAt ?? Number.NEGATIVE_INFINITY) < sentAt;
   }
 
-  /** Whether the node seems to have stopped answering just now. */
+  /** Whether the node seems to have just stopped answering. */
   isStalled(workKind: WorkKind): boolean {
     return Math.max(this.#kinds.get(workKind)?.late.size ?? 0, this.#late.size) >= STALLED_AFTER;
   }
@@ -108,7 +108,7 @@ export class Health {
     const of = this.#of(name);
     const breaker = breakerAt(of.breaker, this.#clock.now());
     const summary = of.window.summary();
-    // One call at a time tries the node: for the others the breaker is still open.
+    // While one call tries the node, the breaker is open to other calls.
     const isTrying = breaker.kind === "half-open" && breaker.isTrying;
     return {
       ...summary,
@@ -117,7 +117,7 @@ export class Health {
     };
   }
 
-  /** The kinds of work for which it was asked. */
+  /** The kinds of work for which the node was asked. */
   get workKinds(): readonly WorkKind[] {
     return [...this.#kinds.keys()];
   }
@@ -125,7 +125,7 @@ export class Health {
   #hear(of: WindowOfKind, now: number): void {
     this.#heardAt = Math.max(this.#heardAt, now);
     of.heardAt = Math.max(of.heardAt, now);
-    // Emptying a set makes a new one.
+    // `clear` allocates, even for an empty set.
     if (of.late.size > 0) of.late.clear();
     if (this.#late.size > 0) this.#late.clear();
   }
@@ -133,7 +133,7 @@ export class Health {
   #succeeded(of: WindowOfKind): void {
     const wasClosed = of.breaker.kind === "closed";
     of.breaker = afterSuccess(of.breaker);
-    if (!wasClosed && of.breaker.kind === "closed") of.window.forget(); // the node may be a different one now
+    if (!wasClosed && of.breaker.kind === "closed") of.window.forget(); // the node may have been replaced
   }
 
   #failed(of: WindowOfKind, { sentAt }: OpenCall): void {
@@ -164,7 +164,7 @@ export class Health {
 export type Breaker =
   | { readonly kind: "closed"; readonly failuresInARow: number }
   | { readonly kind: "open"; readonly until: number; readonly pauseMs: number }
-  /** The pause is over: one call at a time tries the node. */
+  /** The pause is over: a single call at a time tries the node. */
   | {
       readonly kind: "half-open";
       readonly pauseMs: number;
@@ -175,20 +175,20 @@ export type Breaker =
 export const CLOSED: Breaker = { kind: "closed", failuresInARow: 0 };
 
 const OPENS_AFTER = 5;
-/** It also opens when this share of the recent calls failed, whatever succeeded in between. */
+/** The breaker also opens when this share of the recent calls failed, no matter which calls succeeded in between. */
 const OPENS_AT = { errorRate: 0.5, failures: 10 };
 const FIRST_PAUSE_MS = 1_000;
-/** Short, so that a node that is well again is noticed within seconds. */
+/** Short, so that the gateway notices within seconds that a node has recovered. */
 const LONGEST_PAUSE_MS = 5_000;
 const CLOSES_AFTER = 3;
 
-/** The breaker as of now. @param nowMs By the clock of `until`. */
+/** The breaker at a time. @param nowMs Milliseconds of the clock of `until`. */
 export function breakerAt(breaker: Breaker, nowMs: number): Breaker {
   if (breaker.kind !== "open" || nowMs < breaker.until) return breaker;
   return { kind: "half-open", pauseMs: breaker.pauseMs, successes: 0, isTrying: false };
 }
 
-/** The breaker after a call was sent to the node. */
+/** The breaker after a call is sent to the node. */
 export const afterSending = (breaker: Breaker): Breaker =>
   breaker.kind === "half-open" ? { ...breaker, isTrying: true } : breaker;
 
@@ -205,7 +205,7 @@ export function afterSuccess(breaker: Breaker): Breaker {
   }
 }
 
-/** @param recent The sliding window's numbers, with this failure. */
+/** @param recent The sliding window's numbers, including this failure. */
 export function afterFailure(
   breaker: Breaker,
   recent: { errorRate: number; failures: number },
@@ -228,15 +228,15 @@ export function afterFailure(
   }
 }
 
-/** The breaker after a call that ended without telling anything about the node. */
+/** The breaker after a call that ended without evidence about the node. */
 export const afterNothing = (breaker: Breaker): Breaker =>
   breaker.kind === "half-open" ? { ...breaker, isTrying: false } : breaker;
 
-/** Times in milliseconds; undefined when nothing was answered. */
+/** Times in milliseconds; undefined without answers. */
 export type Summary = {
   readonly answers: number;
   readonly failures: number;
-  /** 0 to 1; 0 when nothing happened. */
+  /** From 0 to 1; 0 without calls. */
   readonly errorRate: number;
   readonly meanMs: number | undefined;
   readonly medianMs: number | undefined;
@@ -245,7 +245,7 @@ export type Summary = {
 
 type Half = {
   times: RecordableHistogram | undefined;
-  /** The histogram's own mean walks over all of it. */
+  /** Summed up here, as the histogram's own mean iterates over the whole histogram. */
   totalUs: number;
   answers: number;
   failures: number;
@@ -253,14 +253,14 @@ type Half = {
 
 const HALF_MS = 15_000;
 const LONGEST_US = 120_000_000;
-/** Quantiles cost more than counting: a summary may be this old, in milliseconds. */
+/** Milliseconds. Quantiles cost more than counting, so a summary may be this old. */
 const SUMMARY_MS = 50;
 
-/** What happened lately: counts and times of the running quarter of a minute, and of at most the one before. */
+/** Recent outcomes and times: those of the current 15 seconds, and of the 15 seconds before. */
 export class SlidingWindow {
   #present: Half = emptyHalf();
   #before: Half = emptyHalf();
-  /** When the running half began. */
+  /** When the current half began. */
   #since: number;
   #summary: Summary | undefined;
   #summaryMadeAt = 0;
@@ -271,13 +271,13 @@ export class SlidingWindow {
     this.#since = parts.clock.now();
   }
 
-  /** @param now By the clock. */
+  /** @param now Milliseconds of the clock. */
   answered(ms: number, now = this.#clock.now()): void {
     this.took(ms, now);
     this.#present.answers += 1;
   }
 
-  /** Counts a time that would have been longer, but nobody waited. */
+  /** Records the time of a call that was given up, which would have taken longer. */
   took(ms: number, now = this.#clock.now()): void {
     this.#turn(now);
     const half = this.#present;
@@ -293,7 +293,7 @@ export class SlidingWindow {
     this.#summary = undefined;
   }
 
-  /** Forgets all that happened. */
+  /** Forgets all outcomes. */
   forget(): void {
     this.#present = emptyHalf();
     this.#before = emptyHalf();
@@ -315,7 +315,7 @@ export class SlidingWindow {
     if (halves < 1) return;
     this.#before = halves === 1 ? this.#present : emptyHalf();
     this.#present = emptyHalf();
-    this.#since += halves * HALF_MS; // kept in step: else a window that is seldom read would remember longer
+    this.#since += halves * HALF_MS; // a multiple: otherwise a rarely read window would remember for longer
     this.#summary = undefined;
   }
 }
@@ -325,7 +325,7 @@ const emptyHalf = (): Half => ({ times: undefined, totalUs: 0, answers: 0, failu
 function summaryOf(present: Half, before: Half): Summary {
   const answers = present.answers + before.answers;
   const failures = present.failures + before.failures;
-  // The times of the half with more answers.
+  // Times come from the half with more answers.
   const { times, totalUs } = present.answers >= before.answers ? present : before;
   return {
     answers,

@@ -184,6 +184,11 @@ describe("what a changed configuration changes", () => {
     expect(
       lines(network({ agreement: { ...all, ...eth } }), network({ agreement: { ...eth, ...all } })),
     ).toEqual(["networks.main.agreement: another order"]);
+    const [eths, calls] = [{ "eth_*": 1 }, { "*Call": 2 }];
+    const prices = (methods: Record<string, number>) => ({ prices: { methods } });
+    expect(lines(prices({ ...eths, ...calls }), prices({ ...calls, ...eths }))).toEqual([
+      "prices.methods: another order",
+    ]);
   });
 });
 

@@ -45,8 +45,11 @@ function isAppliedLive(path: Path, before: Config, after: Config): boolean {
   return !(follows(before) && follows(after));
 }
 
-/** Mappings whose order matters: the first pattern that fits decides; for costs, the first of equally long ones. */
-const ORDERED = new Set(["agreement", "costs"]);
+/**
+ * Mappings whose order matters: the first pattern that fits decides; for `costs` and `prices.methods`, the first of
+ * equally long ones.
+ */
+const ORDERED = new Set(["agreement", "costs", "methods"]);
 
 function differences(path: Path, before: unknown, after: unknown): readonly ConfigChange[] {
   if (Object.is(before, after)) return [];

@@ -40,6 +40,12 @@ describe("the advice for a network", () => {
     expect(advice(node("a"), node("b", { url: "https://b" }))).toEqual([]);
   });
 
+  it("does not say that a method is missing when a node gave no answer to it", () => {
+    const unclear = ["eth_getBlockReceipts", "debug_traceTransaction", "trace_transaction"];
+    const found = { has: [], unclear };
+    expect(advice(node("a", {}, found), node("b", {}, found))).toEqual([]);
+  });
+
   it("begins with the limit that makes most calls of one", () => {
     expect(
       advice(node("a", { widestLogs: 5_000 }), node("b", { widestLogs: 10, takesBatches: "no" })),

@@ -34,10 +34,9 @@ export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetw
   );
   if (usable.length === 0)
     return [`${network}: no node can be used: put right what is said above.`, ...closed];
-  const has = (method: string): boolean => usable.some(({ found }) => found.has.includes(method));
   const lines = [
     ...limits(usable, logBlocks),
-    ...(family === "evm" ? missingMethods(has, usable) : []),
+    ...(family === "evm" ? missingMethods(usable) : []),
     ...archive(usable),
     ...push(usable),
     ...others(usable),
@@ -72,20 +71,21 @@ function limits(usable: readonly Usable[], logBlocks: number | undefined): strin
   ];
 }
 
-function missingMethods(
-  has: (method: string) => boolean,
-  usable: readonly Usable[],
-): readonly string[] {
-  const hasReceipts = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"].some(has);
-  const hasTraces = has("trace_transaction") || has("trace_replayTransaction");
-  const hasDebug = has("debug_traceTransaction");
+function missingMethods(usable: readonly Usable[]): readonly string[] {
+  const has = (method: string): boolean => usable.some(({ found }) => found.has.includes(method));
+  // A node that did not answer the probe may have the method.
+  const mayHave = (method: string): boolean =>
+    has(method) || usable.some(({ found }) => found.unclear.includes(method));
+  const hasReceipts = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"].some(mayHave);
+  const hasTraces = ["trace_transaction", "trace_replayTransaction"].some(mayHave);
+  const debug = "debug_traceTransaction";
   return [
     ...(hasReceipts
       ? []
       : [
           "no node has the receipts of a block in one call: each block costs a call a transaction. Add one with eth_getBlockReceipts.",
         ]),
-    ...(hasTraces || hasDebug
+    ...(hasTraces || mayHave(debug)
       ? []
       : [
           "no node has traces, and trace_* is refused. Open debug_* at a node of yours (geth --http.api …,debug), or add one with trace_* (Erigon, reth, Nethermind).",
@@ -93,7 +93,7 @@ function missingMethods(
             .filter(({ vendorLimits }) => vendorLimits.traces)
             .map(({ name, vendorLimits }) => `${name} has traces ${vendorLimits.traces}.`),
         ]),
-    ...(!hasTraces && hasDebug
+    ...(!hasTraces && has(debug)
       ? [
           "trace_* is made from debug_*, which nodes take longer for. With many traces, add a node with trace_* (Erigon, reth, Nethermind).",
         ]

@@ -56,6 +56,17 @@ describe("what was learned of a node", () => {
     expect(capabilities.isLacking("state", PLACE)).toBe(true);
   });
 
+  it("is kept although the state was away when it was to be written", async () => {
+    const { capabilities, kept } = await start();
+    capabilities.batchLimitedTo(10);
+    const { update } = state;
+    state.update = () => Promise.reject(new Error("away"));
+    await clock.advance(5_000);
+    state.update = update;
+    await kept.close();
+    expect((await start()).capabilities.toRecord()).toMatchObject({ batch: 10 });
+  });
+
   it("is forgotten when the node has another version", async () => {
     await learned();
     const { capabilities, kept } = await start();

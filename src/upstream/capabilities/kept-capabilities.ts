@@ -70,6 +70,7 @@ export class KeptCapabilities {
       // Other processes may write, too: the last write counts.
       await state.update([key], ([text]) => (text === next ? undefined : [next]));
     } catch {
+      this.#isChanged = true;
       // Not logged here: other parts, which depend on the state, log its failures.
     }
   }

@@ -1,6 +1,5 @@
-// Extends the stored chain up to the head of a node. It fetches the blocks between both heads. After a reorganisation
-// it goes back to the fork point and up the other branch. Where both chains have no block in common, the store begins
-// again.
+// Extends the stored chain up to a node's head: fetches the blocks between both heads; after a reorg, removes blocks
+// down to the fork point and adds the other branch. If both chains share no block, the store starts over.
 
 import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
@@ -27,9 +26,9 @@ export type AdvanceParts = {
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "headMoved">;
-  /** Ends all questions to nodes. */
+  /** Aborts all calls to nodes. */
   readonly signal: Signal;
-  /** Is called after each chain update. */
+  /** A callback after each chain update. */
   readonly onUpdated: () => void;
 };
 
@@ -40,23 +39,23 @@ export type AdvanceOptions = {
 /** How many blocks are fetched at the same time when the chain is behind. */
 const AT_ONCE = 8;
 /**
- * A store begins with this many blocks below its first head, as far as nodes give them within this time, in
- * milliseconds. Without these blocks an early reorganisation would reach below the tail: then the store begins again,
- * and filters cannot report the removed blocks.
+ * A store starts with this many blocks below its first head, as far as nodes give them within this time, in
+ * milliseconds. Without these blocks an early reorg would reach below the tail: then the store would start over, and
+ * filters could not report the removed blocks.
  */
 const BEGUN_BELOW = 16;
 const BEGUN_BELOW_WITHIN_MS = 5_000;
-/** How long all nodes are waited for when all are asked: a silent node must not delay the chain. */
+/** The timeouts when all nodes are asked, in milliseconds: a silent node must not delay the chain. */
 const QUESTION = { afterFirstMs: 1_000, longestMs: 5_000 };
-/** After this many denials our head counts as removed, although no other block has taken its place. */
+/** After this many denials our head counts as removed, even if no other block has taken its place. */
 const DENIALS = 3;
-/** How many blocks of each branch of a reorganisation are shown to operators: the oldest ones. */
+/** How many blocks of each branch of a reorg operators see: the oldest ones. */
 const SHOWN_BLOCKS = 6;
 
 export class Advance {
-  /** Whether the nodes deny that they know our head: for how long, and how often they said so. */
+  /** How often in a row, and for how long, the nodes have denied that they know our head. */
   readonly #denial: Confirmation;
-  /** As `#denial`: whether a node is on a chain that has no block in common with ours, or is far ahead of ours. */
+  /** As `#denial`, for the claim of nodes that their chain shares no block with ours, or is far ahead of it. */
   readonly #strangeness: Confirmation;
   #hurdle: number | undefined;
   readonly #options: AdvanceOptions;
@@ -74,7 +73,7 @@ export class Advance {
     return this.#denial.times > 0;
   }
 
-  /** Extends the stored chain up to the target. @returns false when the node's blocks could not be had or used. */
+  /** Extends the stored chain up to the target. @returns false when the node's blocks could not be fetched or used. */
   async to(target: Position, node: AskedNode, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store } = this.#parts;
     if (this.#parts.prover.takeDistrust()) await store.clear();
@@ -88,7 +87,7 @@ export class Advance {
     if (target.number < head.number && !(await this.#hearDenial(head, nodes))) return true; // the node lags
     if (target.number - head.number >= store.size.windowBlocks)
       return (await this.#weigh(target, nodes)) && this.#startAt(target, inOrder);
-    // If the target is higher, the parent hash of the next block shows a fork: no node has to be asked for it.
+    // For a higher target, the parent hash of the next block shows a fork, so no node is asked for the fork point.
     const isHigher = target.number > head.number;
     const fork = isHigher ? head : await this.#findFork(target, node);
     if (fork === "unclear") return false;
@@ -98,12 +97,12 @@ export class Advance {
     return this.#stepOver(target, nodes);
   }
 
-  /** The number of a block that is too large to be stored, by the word of all nodes; undefined when there is none. */
+  /** The number of a block that all nodes call too large to be stored; undefined when there is none. */
   get hurdle(): number | undefined {
     return this.#hurdle;
   }
 
-  /** Begins the store again above a block that is too large to be stored: it must not stop the chain for ever. */
+  /** Starts the store over above a block that is too large to be stored: it must not stop the chain for ever. */
   async #stepOver(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const hurdle = this.#hurdle;
     if (hurdle === undefined || hurdle >= target.number) return false;
@@ -116,7 +115,7 @@ export class Advance {
     return true;
   }
 
-  /** Begins the store again with the target and some blocks below it. All blocks from before are removed. */
+  /** Starts the store over with the target and some blocks below the target. Removes all earlier blocks. */
   async #startAt(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store, signal } = this.#parts;
     const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
@@ -129,7 +128,7 @@ export class Advance {
     return true;
   }
 
-  /** The block and the blocks below it, oldest first: those that nodes give soon, and that are linked. */
+  /** The block and linked blocks below it that nodes give within `BEGUN_BELOW_WITHIN_MS`, oldest first. */
   async #withBlocksBelow(newest: TakenBlock, nodes: readonly AskedNode[]): Promise<TakenBlock[]> {
     const { source, store, clock, signal: closing } = this.#parts;
     const { number } = newest.outline;
@@ -149,9 +148,8 @@ export class Advance {
   }
 
   /**
-   * Asks all nodes whether they know the block. The block is believed when more nodes know it than deny it; when both
-   * are as many, the first node of the configuration decides. If some nodes are silent, the others must say so for a
-   * while.
+   * Asks all nodes whether they know the block. The block is believed when more nodes know than deny it; in a tie the
+   * first of `nodes` decides. While some nodes are silent, the others must say so for a while.
    * @returns Whether the block is believed.
    */
   async #weigh({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
@@ -163,7 +161,7 @@ export class Advance {
     return !known.includes(undefined) || this.#strangeness.isLong;
   }
 
-  /** Begins the store again with another chain, if no node has our tail any more and the target is believed. */
+  /** Starts the store over on another chain, if no node has our tail any more and the target is believed. */
   async #beginAnew(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store, log } = this.#parts;
     const tail = store.tables.tail ?? 0;
@@ -181,7 +179,7 @@ export class Advance {
     return true;
   }
 
-  /** @returns Whether no node has known our head for several looks: then a lower block is the head. */
+  /** @returns Whether in several looks no node knew our head and some denied it: then a lower block is the head. */
   async #hearDenial(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await this.#whoKnows(head.hash, nodes);
     if (known.includes(true) || !known.includes(false)) {
@@ -193,7 +191,7 @@ export class Advance {
     return this.#denial.times >= DENIALS && (hasAllReplies || this.#denial.isLong);
   }
 
-  /** For each node whether it knows the block; undefined for a silent node. */
+  /** Asks each node whether it knows the block; undefined for a silent node. */
   #whoKnows(hash: string, nodes: readonly AskedNode[]): Promise<(boolean | undefined)[]> {
     return this.#askAll(nodes, ({ dialect, signal }, node) =>
       dialect.knowsBlock(hash, node, signal),
@@ -242,7 +240,7 @@ export class Advance {
       const next = await this.#fetchAfter(onto.number + branch.length, target, nodes);
       if (!next) return false;
       branch.push(...next);
-      // A reorganisation is applied as a whole: the head never becomes lower meanwhile.
+      // A reorg is applied in one update, so the head never becomes lower in between.
       const last = branch.at(-1)?.outline.number ?? 0;
       if (last < Math.min(head.number, target.number)) continue;
       const update = planUpdate(from, branch.map(linkOf), onto);
@@ -254,7 +252,7 @@ export class Advance {
     return true;
   }
 
-  /** To be called when the parent of the next block is not our head: there was a reorganisation. */
+  /** Continues after a reorg: the parent of the first fetched block is not the stored block below that block. */
   async #retryFromParent(
     first: TakenBlock | undefined,
     onto: Position,
@@ -271,7 +269,7 @@ export class Advance {
     return fork.hash === onto.hash ? false : this.#fill(head, fork, target, nodes);
   }
 
-  /** Some blocks after a number, in order; the target by its hash. undefined when no node gives one of them. */
+  /** Fetches some blocks after a number, in order; the target by its hash. undefined when no node gives one of them. */
   async #fetchAfter(
     number: number,
     target: Position,
@@ -305,7 +303,7 @@ export class Advance {
     this.#tellUpdate(removed, reorganisation);
   }
 
-  /** To be called before the update, while the removed branch is still the stored one. */
+  /** Reads the stored branch that the next update removes, so it must run before the update. */
   #reorganisationOf(removed: number, added: readonly TakenBlock[]): Reorganisation {
     const { tables } = this.#parts.store;
     const at = (tables.head?.number ?? 0) - removed;
@@ -336,15 +334,15 @@ export class Advance {
   }
 }
 
-/** Both give the hash at a number; undefined when it is not known. */
+/** The hash of each chain at a number; undefined when the hash is not known. */
 type Chains = {
   readonly ours: (number: number) => string | undefined;
   readonly theirs: (number: number) => Promise<string | undefined>;
 };
 
 /**
- * Finds the newest block that both chains have. The steps are doubled until a common block is found, and halved then:
- * this takes a few questions when the fork point is near, and about twenty when it is 10,000 blocks away.
+ * Finds the newest block that both chains have. Doubles its steps downwards up to the first common block, then bisects:
+ * a few questions when the fork point is near, and about twenty when the fork point is 10,000 blocks away.
  * @returns "none" when the chains differ at the lowest number, too; "unclear" when the other chain gives no hash.
  */
 export async function findFork(

@@ -15,7 +15,7 @@ import { numberKey } from "./block-tables.ts";
 import type { Reference } from "./dialect.ts";
 import { SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
 
-/** Blocks lie on both sides of where a segment of the index begins. */
+/** The window lies on both sides of the start of a segment of the index. */
 const HEAD = SEGMENT_BLOCKS + 150;
 const WINDOW = 301;
 const TAIL = HEAD - WINDOW + 1;
@@ -61,7 +61,7 @@ afterEach(async () => {
   rmSync(path, { recursive: true });
 });
 
-/** Fills the window; `fetch` gives a block, or nothing. */
+/** Runs a backfill of the window; `fetch` gives a block, or undefined. */
 function fill(
   fetch: (number: number, signal: AbortSignal) => Promise<BlockRecord | undefined>,
 ): void {
@@ -78,7 +78,7 @@ function fill(
   );
   backfill.start();
 }
-/** Lets time pass until it is so. */
+/** Lets time pass until the condition holds. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) {
     await clock.toNext();
@@ -137,7 +137,7 @@ it("asks for others while one is awaited, but not for many that are large", asyn
     for (let turn = 0; turn < 8; turn += 1) await new Promise(setImmediate);
     return asked.length;
   };
-  expect(await askedWhileLate(32 + 17)).toBe(32 + 17); // those ahead, and the one that is awaited
+  expect(await askedWhileLate(32 + 17)).toBe(32 + 17); // 16 blocks ahead, and the block that is awaited
   late.get(HEAD - 33)?.resolve();
   expect(await askedWhileLate(64 + 5)).toBe(64 + 5);
   late.get(HEAD - 65)?.resolve();

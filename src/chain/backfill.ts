@@ -23,30 +23,30 @@ export type BackfillOptions = {
 /** How many blocks are fetched at the same time: few, since callers wait for the same nodes. */
 const AT_ONCE = 4;
 /**
- * How many blocks are fetched and not written at most, while they have fewer than so many bytes: one that is being taken by a
- * thread that has much to do does not keep the others waiting.
+ * At most this many blocks are fetched ahead and not written, if they have fewer than `AHEAD_BYTES`, else `AT_ONCE`: so
+ * one slow block does not keep the others waiting.
  */
 const AHEAD = 16;
 const AHEAD_BYTES = 16 * 2 ** 20;
 /**
- * How many blocks are written in one transaction: each is flushed to disk, and writes anew the pages that lead to what it
- * changed. Fewer where these have this many bytes, or came no faster than in this time, in milliseconds.
+ * How many blocks one transaction writes: each transaction flushes to disk, and rewrites the pages that lead to its
+ * changes. It writes fewer blocks when they have this many bytes, or came no faster than in this time, in milliseconds.
  */
 const WRITTEN_AT_ONCE = 16;
 const WRITTEN_BYTES = 8 * 2 ** 20;
 const WRITTEN_AFTER_MS = 500;
-/** How long the backfill rests after some blocks, as a share of what they took. */
+/** How long the backfill rests after each group of blocks, as a share of the time that the group took. */
 const REST = 1 / 32;
-/** After how many blocks the tail moves. An entry of the log index costs the same for one block as for many. */
+/** The tail moves after this many blocks: an entry of the log index costs the same for one block as for many. */
 const INDEXED_AT_ONCE = 128;
 /**
- * After how many blocks the tail moves the first time. It is few, since a reorganisation below the tail begins the
- * store anew, and nobody can tell then what was removed.
+ * The tail moves the first time after this many blocks. They are few, since after a reorg below the tail the store starts
+ * over, and filters cannot report the removed blocks.
  */
 const FIRST_INDEXED = 4;
 /** Where blocks come slowly, the tail moves after this time at the latest, in milliseconds. */
 const INDEXED_AFTER_MS = 2_000;
-/** No more of the window is filled when this share of the disk budget is used: the newest blocks need room. */
+/** The backfill stops when the store uses this share of its disk budget: the newest blocks need room. */
 const FULL = 0.9;
 const LOG_EVERY_MS = 10_000;
 const RETRY_AFTER_MS = 2_000;
@@ -55,7 +55,7 @@ export class Backfill {
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
   #wake: () => void = () => undefined;
-  /** Whether the metric says that the window is filled. A young chain's window is filled from the start. */
+  /** Whether the log says that the window is filled. The window of a young chain is filled from the start. */
   #isFilled = false;
   /** The lowest block number that can be filled in: the block below it is larger than `limits.block` allows. */
   #floor = 0;
@@ -71,13 +71,13 @@ export class Backfill {
     this.#running ??= this.#run();
   }
 
-  /** To be called when `limits.block` has changed: blocks that were too large may be accepted now. */
+  /** Tries again to add blocks that were too large: `limits.block` may have changed. */
   reconsider(): void {
     this.#floor = 0;
     this.#wake();
   }
 
-  /** To be called after a chain update: there may be something to fill. */
+  /** Looks for missing blocks again, after a chain update. */
   look(): void {
     this.#wake();
   }
@@ -106,7 +106,7 @@ export class Backfill {
     }
   }
 
-  /** How many blocks are missing below the tail. It is 0 as well while there is no chain, or no room. */
+  /** How many blocks are missing below the tail; 0 or less when none is, and 0 without a chain or without room. */
   #missing(): number {
     const { store } = this.#parts;
     const { size, tables } = store;
@@ -155,7 +155,7 @@ export class Backfill {
     this.#parts.metrics.windowFilled(network, { blocks, blocksPerSecond, secondsLeft });
   }
 
-  /** @returns How many blocks were added. */
+  /** Fetches and adds some blocks. @returns By how many blocks the tail moved. */
   async #addSome(missing: number): Promise<number> {
     const { store, clock } = this.#parts;
     const { tail } = store.tables;
@@ -178,9 +178,9 @@ export class Backfill {
             clock.now() - takenAt >= WRITTEN_AFTER_MS,
         );
         if (!(await added) || records.length === 0) break;
-        added = store.below.add(records); // the next ones are taken meanwhile
-        added.catch(() => undefined); // it is awaited later
-        // Callers wait for the same nodes and the same disk, so no more is taken for a while.
+        added = store.below.add(records); // the next blocks are fetched meanwhile
+        added.catch(() => undefined); // `added` is awaited later
+        // Callers wait for the same nodes and the same disk, so the backfill rests for a while.
         const pauseMs = (clock.now() - takenAt) * REST;
         await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
       }
@@ -191,7 +191,7 @@ export class Backfill {
     return store.below.finish();
   }
 
-  /** The number of blocks that are there already, up to the limit, so that the first ones count soon. */
+  /** How many blocks to add before the tail moves: as many as are stored, within limits, so that it moves soon. */
   #atOnce(): number {
     const { head, tail = 0 } = this.#parts.store.tables;
     const there = head ? head.number - tail : 0;
@@ -215,16 +215,13 @@ type Fetching<Item> = {
   readonly bytesOf: (item: Item) => number;
 };
 
-/**
- * Fetches items ahead, a few at the same time, and hands them out in order, up to the first that nobody has. While the first is
- * awaited, others behind it come.
- */
+/** Fetches items ahead, a few at the same time, and hands them out in order, up to the first that is missing. */
 class FetchedInOrder<Item> {
   readonly #ahead: Promise<Item | undefined>[] = [];
   readonly #parts: Fetching<Item>;
   #count: number;
   #next = 0;
-  /** How many are being fetched, and how many bytes have come that were not handed out. */
+  /** How many fetches run, and how many bytes of fetched items were not handed out. */
   #open = 0;
   #bytes = 0;
 
@@ -233,7 +230,7 @@ class FetchedInOrder<Item> {
     this.#parts = parts;
   }
 
-  /** @returns None only when there are no more. */
+  /** @returns No items only when there are no more. */
   async take(areEnough: (items: readonly Item[]) => boolean): Promise<Item[]> {
     const items: Item[] = [];
     do {
@@ -241,7 +238,7 @@ class FetchedInOrder<Item> {
       const item = await this.#ahead.shift();
       if (item === undefined) {
         this.end();
-        this.#ahead.length = 0; // they come after the gap
+        this.#ahead.length = 0; // these items come after the gap
         break;
       }
       this.#bytes -= this.#parts.bytesOf(item);
@@ -250,7 +247,7 @@ class FetchedInOrder<Item> {
     return items;
   }
 
-  /** Fetches nothing more. Items that are being fetched are still handed out. */
+  /** Starts no more fetches. Items that are being fetched are still handed out. */
   end(): void {
     this.#count = Math.min(this.#count, this.#next);
   }
@@ -258,7 +255,7 @@ class FetchedInOrder<Item> {
   #fetchAhead(): void {
     while (this.#open < AT_ONCE && this.#next < this.#count && this.#hasRoom) {
       const item = this.#fetch(this.#next);
-      item.catch(() => undefined); // `take` reports the failure; nobody may call it
+      item.catch(() => undefined); // `take` reports the failure, but perhaps no caller takes this item
       this.#ahead.push(item);
       this.#next += 1;
     }

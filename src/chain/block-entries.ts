@@ -1,5 +1,5 @@
-// The entries that one block has in the tables of the store: how they are written and removed. Everything here runs
-// inside a transaction of the store.
+// Writes and removes the entries of one block in the tables of the store. All of this runs inside a transaction of the
+// store.
 
 import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
 import { type BlockRecord, HASH_BYTES, isHugeToErase } from "./block-record.ts";
@@ -25,7 +25,7 @@ import {
   transactionHashesIn,
 } from "./stored-block.ts";
 
-/** Sorts after every key that begins with a hash. */
+/** A suffix that sorts after every key that begins with the same hash. */
 const LAST = Buffer.alloc(8, 0xff);
 /** How many entries are written or removed between two pauses. */
 const STEP = 64;
@@ -39,14 +39,14 @@ export class BlockEntries {
     this.#tables = tables;
   }
 
-  /** A block that is stored stays as it is: callers may be reading it by its outline. @param pack How the parts are encoded. */
+  /** Writes a block's parts. A stored block stays as it is: callers may be reading it by its outline. */
   putParts(record: BlockRecord, pack: PartEncoding = asTheyAre): void {
     if (this.#tables.outline(record.hash)) return;
     atOnce(this.#putPieces(record, pack));
     this.#putOutline(record, pack);
   }
 
-  /** Makes it the block at its number, and its transactions findable. */
+  /** Makes the block canonical at its number, and its transactions findable. */
   makeCanonical(record: BlockRecord): void {
     this.#takePlaceOf(record);
     atOnce(this.#putTransactions(record));
@@ -71,8 +71,8 @@ export class BlockEntries {
   }
 
   /**
-   * Writes the parts of a block that nobody sees before its outline is written and it is canonical: so a huge block can
-   * be written in many transactions. Pauses after some entries. `finish` writes the rest.
+   * Writes the parts that no reader finds before `finish` writes the outline and makes the block canonical. So a huge
+   * block can be written in many transactions. Pauses after some entries.
    */
   *stage(record: BlockRecord): Work<void> {
     if (!this.#tables.outline(record.hash)) yield* this.#putPieces(record, asTheyAre);
@@ -109,8 +109,8 @@ export class BlockEntries {
   }
 
   /**
-   * Compresses the parts of a stored block, with pauses. The block may be erased meanwhile. The part
-   * that `isPacked` looks at is compressed last.
+   * Compresses the parts of a stored block, with pauses. The block may be erased meanwhile. The part that `isPacked`
+   * looks at is compressed last.
    */
   *pack(hash: string): Work<void> {
     const outline = this.#tables.outline(hash);
@@ -139,7 +139,7 @@ export class BlockEntries {
     }
   }
 
-  /** What a node gave for this number before, below the window, may be none of this chain: its transactions are found no more. */
+  /** Hides the transactions of an old block that a node gave for this number before: it may not be of this chain. */
   #takePlaceOf({ hash, outline: { number } }: BlockRecord): void {
     const there = this.#tables.hashAt(number);
     if (there === undefined || there === hash) return;
@@ -151,7 +151,7 @@ export class BlockEntries {
     this.#tables.canonical.putSync(numberKey(outline.number), Buffer.from(hashKey(hash)));
   }
 
-  /** Makes the block no longer canonical. Its parts stay for callers that were given it before. */
+  /** Makes the block no longer canonical. Its parts stay for callers that know its hash. */
   drop(number: number): void {
     const hash = this.#tables.hashAt(number);
     if (!hash) return;
@@ -169,8 +169,8 @@ export class BlockEntries {
   }
 
   /**
-   * Erases everything of a block, canonical or not. Of a huge block only what makes it visible is erased here;
-   * `eraseLeaving` erases the rest.
+   * Erases a block, canonical or not. Of a huge block this erases only the entries that make it visible; `eraseLeaving`
+   * erases the rest.
    */
   erase({ number, hash }: Position): void {
     const outline = this.#tables.outline(hash);
@@ -199,8 +199,8 @@ export class BlockEntries {
   }
 
   /**
-   * Erases the rest of a huge block, with pauses, so in many transactions. It may be begun again from the start, so the
-   * part that lists the block's transactions is erased last.
+   * Erases the rest of a huge block, with pauses, in many transactions. After a crash the work starts over, so the part
+   * that lists the block's transactions is erased last.
    */
   *eraseLeaving({ number, hash }: Position, wasCanonical: boolean): Work<void> {
     const { parts, traces, transactions } = this.#tables;
@@ -218,7 +218,7 @@ export class BlockEntries {
     yield* eraseRange(traces, { start, end });
     yield* eraseRange(parts, { start: behindBlock, end });
     yield* eraseRange(parts, { start, end });
-    this.#tables.forgetRead(); // whoever was given the block before may have read it until now
+    this.#tables.forgetRead(); // readers that had the block may have cached parts of it until now
     this.#tables.removeLeaving({ number, hash });
   }
 
@@ -261,13 +261,10 @@ function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer 
   }
 }
 
-/**
- * By segment, terms, each with the positions of their blocks within it. A term is a key as a signed number: most of the others
- * would be objects of their own.
- */
+/** Segment → term → positions of blocks. A term is a signed number: V8 would make objects of most unsigned terms. */
 export type TermPositions = Map<number, Map<number, number[]>>;
 
-/** Adds the terms of the blocks' logs. */
+/** Adds the terms of the blocks' logs to `found`. */
 export function collectTerms(found: TermPositions, records: readonly BlockRecord[]): TermPositions {
   for (const { outline, logs } of records) {
     const segment = segmentOf(outline.number);

@@ -19,7 +19,7 @@ const digits = (value: number, length: number): string =>
 const hash = (value: number): string => digits(value, 64);
 const HASH = digits(0xb10c, 64);
 
-/** A transaction as a node may write it: spaces, escapes and letters beyond ASCII are its own. */
+/** A transaction as a node may write it, with spaces, escapes and letters beyond ASCII. */
 const transaction = (index: number): string =>
   `{"hash":"${hash(index)}", "note":"Größe ${index} \\u00e9 \\"},{\\""}`;
 
@@ -33,11 +33,11 @@ const compact = ({ address, topics }: Log): string =>
 const spaced = ({ address, topics }: Log): string =>
   `{ "topics": [ ${topics.map((each) => `"${each}"`).join(" , ")} ], "removed": false, "address": "${address}" }`;
 
-/** So many transactions of these are in one piece, and in several. */
+/** This many transactions fill one piece, or several. */
 const FEW = 9;
 const SEVERAL = 600;
 
-/** What is longer is not sent as a text; and still more is made while it is sent. */
+/** Lengths in bytes: an answer beyond `LONGEST_TEXT` is not a text; a still longer one is read while it is sent. */
 const LONG = [0, LONGEST_TEXT, 300_000];
 const sent = (json: AnswerJson): string =>
   isSource(json) ? Buffer.concat([...json.chunks()]).toString() : String(json);
@@ -60,7 +60,7 @@ function recordFrom({ block, receipts, uncles, proof = "full" }: Json): BlockRec
   return recordOf(json, { block: JSON.parse(block), receipts: JSON.parse(receipts) }, proof);
 }
 
-/** What is read back from the parts, as the store has them. */
+/** Reads a block back from its parts, as the store does. */
 function readBack(json: Json): { record: BlockRecord; read: StoredBlock } {
   const record = recordFrom(json);
   if (!record) throw new Error("no block");
@@ -285,7 +285,7 @@ it("an outline is read back as it was written", () => {
 });
 
 describe("the logs of a block", () => {
-  /** Of each log that may match: its receipt, its JSON, its address and its topics. */
+  /** For each log that may match: its JSON, its address and its topics. */
   function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findLogSpans>[1] = () => true) {
     return findLogSpans(record.logs, mayMatch).map((place) => {
       const piece = record.receiptPieces[place.piece] as Buffer;
@@ -296,7 +296,7 @@ describe("the logs of a block", () => {
       };
     });
   }
-  /** Every receipt has two logs, but each third has none. */
+  /** Every receipt has two logs, but every third receipt has none. */
   function blockOf(receipts: number, write: (each: Log) => string) {
     const logs = numbers(2 * receipts)
       .map((index) => ({ receipt: Math.floor(index / 2), log: log(index) }))

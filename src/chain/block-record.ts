@@ -1,5 +1,5 @@
-// A block as it is taken in: the node's own JSON, cut into the parts that the store holds and later answers are put
-// together from. Pure: bytes in, bytes out.
+// Cuts the node's own JSON of a block into the parts that the store holds. Later answers are joined from these parts.
+// Pure: bytes in, bytes out.
 import type { PlacedList } from "../jsonrpc/element-reader.ts";
 import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
@@ -24,39 +24,37 @@ import {
   withoutBloom,
 } from "./stored-block.ts";
 
-/**
- * A block with at least this many transactions or logs is written, and erased, in several transactions of the store.
- */
+/** A block with more transactions and logs than this is written in several transactions of the store. */
 const HUGE = 5_000;
 
 export const isHuge = ({ transactionHashes, logs }: BlockRecord): boolean =>
   transactionHashes.length / HASH_BYTES + logsIn(logs) > HUGE;
 
-/** Counts transactions only: a block's logs are few entries, and erasing those takes no time. */
+/** Whether the store erases the block in several transactions. Logs do not count: a block's logs are few entries. */
 export const isHugeToErase = ({ transactions }: Outline): boolean => transactions > HUGE;
 
 export type BlockRecord = {
   readonly outline: Outline;
-  /** As lower-case hex. */
+  /** Lower-case hex. */
   readonly hash: string;
-  /** One after the other, each of 32 bytes. */
+  /** The hashes of all transactions, 32 bytes each. */
   readonly transactionHashes: Buffer;
-  /** The block's JSON with the hashes of its transactions, after the span of their array. */
+  /** The span of the array of transactions, then the block's JSON with the hashes of its transactions. */
   readonly block: Buffer;
   readonly transactionPieces: readonly Buffer[];
   readonly receiptPieces: readonly Buffer[];
-  /** The directory of its logs (`log-index.ts`). */
+  /** The directory of the block's logs (`log-index.ts`). */
   readonly logs: Buffer;
-  /** The JSON array of the uncles' headers, when they were fetched. */
+  /** The JSON array of the uncles' headers, if they were fetched. */
   readonly uncles: Buffer | undefined;
 };
 
 export const HASH_BYTES = 32;
 
-/** A record as it is sent to another thread: all parts in one memory, one after the other. */
+/** A record that is sent to another thread: all parts in one buffer, one after the other. */
 export type SentRecord = Pick<BlockRecord, "outline" | "hash"> & {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Where each part ends. */
+  /** The offset at which each part ends. */
   readonly ends: readonly number[];
 };
 
@@ -79,7 +77,7 @@ export function sentRecord(record: BlockRecord): SentRecord {
   return { outline, hash, bytes, ends };
 }
 
-/** The record that was sent, in the same memory. */
+/** Restores a record that was sent. Its parts share the memory that was sent. */
 export function receivedRecord({ outline, hash, bytes, ends }: SentRecord): BlockRecord {
   const part = (index: number): Buffer => {
     const start = ends[index - 1] ?? 0;
@@ -98,17 +96,17 @@ export function receivedRecord({ outline, hash, bytes, ends }: SentRecord): Bloc
 
 const NONE = Buffer.alloc(0);
 
-/** What a node answered about one block. */
+/** The replies of a node about one block. */
 export type BlockJson = {
-  /** With whole transactions. */
+  /** The block with whole transactions. */
   readonly block: Buffer;
-  /** The JSON array, in the order of the block. */
+  /** The JSON array of the receipts, in the order of the block. */
   readonly receipts: Buffer;
-  /** The JSON array of the uncles' headers, where they were fetched. */
+  /** The JSON array of the uncles' headers, if they were fetched. */
   readonly uncles?: Buffer | undefined;
 };
 
-/** The same parsed. */
+/** The same replies, parsed. */
 export type ParsedBlock = {
   readonly block: {
     readonly number: string;
@@ -119,15 +117,14 @@ export type ParsedBlock = {
     readonly uncles?: unknown;
   };
   readonly receipts: readonly unknown[];
-  /** Where the transactions stand in the block's JSON, and the receipts in theirs; left out: they are looked for. */
+  /** The spans of the transactions in the block's JSON, and of the receipts in theirs; left out: not known yet. */
   readonly places?:
     | { readonly transactions: PlacedList; readonly receipts: PlacedList }
     | undefined;
 };
 
 /**
- * In steps: a block may be huge.
- *
+ * Cuts a block into its record, with pauses, since a block may be huge.
  * @returns undefined when the JSON is not that of a block with whole transactions and its receipts.
  */
 export function* cutRecord(
@@ -189,7 +186,7 @@ export function* cutRecord(
 
 const sliceOf = (json: Buffer, { start, end }: Span): Buffer => json.subarray(start, end);
 
-/** The hashes in lower case; undefined when these are not whole transactions. */
+/** The hashes in lower case; undefined when the transactions are not whole. */
 function hashesOf(transactions: unknown): string[] | undefined {
   if (!Array.isArray(transactions)) return undefined;
   const hashes = transactions.map((each) => (each as { hash?: unknown } | null)?.hash);
@@ -205,7 +202,7 @@ function hashBytes(hashes: readonly string[]): Buffer {
   return bytes;
 }
 
-/** A receipt as it is stored: without its bloom, unless that stands in one of its logs. */
+/** A receipt as the store has it: without its bloom, unless the bloom stands in one of the receipt's logs. */
 function folded({ json, logs }: ReceiptWithLogs): {
   readonly item: StoredItem;
   readonly logs: readonly LocatedLog[];
@@ -219,14 +216,13 @@ function folded({ json, logs }: ReceiptWithLogs): {
   return { item, logs: logs.map(moved) };
 }
 
-// A piece is small enough to be read for one item, and fills the pages of the store, which are 4 KB: what is left of the
-// last page is lost.
+// A piece is small enough to be read for one item, and nearly fills its pages of 4 KB: the rest of the last page is lost.
 
 const PAGE_BYTES = 4096;
-/** What LMDB and the store write before a piece, in bytes. */
+/** The bytes before the items of a piece: 16 of LMDB, 1 of the encoding, 2 of the number of items. */
 const BEFORE_PIECE = 16 + 1 + 2;
 const MOST_PAGES = 10;
-/** Where pieces are larger there are at most four times as many: their numbers have two bytes. */
+/** A list of more pieces gets larger ones, so that it has at most four times as many: their numbers have two bytes. */
 const MANY_PIECES = 15_000;
 
 /** The index of the first item of each piece. */
@@ -242,7 +238,7 @@ function firstsOf(items: readonly StoredItem[]): Uint32Array {
   return Uint32Array.from(firsts);
 }
 
-/** Of the ends that leave a piece of some pages, the one that loses the least of them. */
+/** The end of the piece that wastes the smallest share of its pages, among the pieces of at least half of `mostPages`. */
 function endOfPiece(bytes: readonly number[], first: number, mostPages: number): number {
   const most = mostPages * PAGE_BYTES;
   let filled = BEFORE_PIECE + (bytes[first] ?? 0);
@@ -256,7 +252,7 @@ function endOfPiece(bytes: readonly number[], first: number, mostPages: number):
   return bytes.length;
 }
 
-/** The share of its pages that so many bytes do not fill. */
+/** The share of its pages that a piece of this many bytes leaves empty. */
 const lostOf = (filled: number): number => {
   const pages = Math.ceil(filled / PAGE_BYTES);
   return 1 - filled / (pages * PAGE_BYTES);
@@ -271,7 +267,7 @@ function* piecesOf(items: readonly StoredItem[], firsts: Uint32Array): Work<Buff
   return pieces;
 }
 
-/** Moves spans from the start of a receipt to the start of the items of its piece. */
+/** Turns spans from the start of a receipt into spans from the start of the items of its piece. */
 function spansInPieces(
   items: readonly StoredItem[],
   logs: readonly (readonly LocatedLog[])[],

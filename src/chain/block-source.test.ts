@@ -10,7 +10,7 @@ import { takeHere } from "./writing.ts";
 
 const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
-/** A block whose hash follows no encoding that is known. */
+/** A block whose hash follows no known encoding. */
 function foreignBlock(hash: string): Fetched {
   const block = {
     ...{ number: "0x7", hash, parentHash: `0x${"11".repeat(32)}`, transactions: [] },
@@ -25,7 +25,7 @@ const OTHER = foreignBlock(`0x${"78".repeat(32)}`);
 const FAILED: Fetched = { kind: "failed", reason: "ECONNRESET" };
 const UNKNOWN: Fetched = { kind: "unknown" };
 
-/** Nodes a, b … that answer so for block 7 of a chain of which nothing is known. */
+/** A source over nodes a, b …, which give these answers for block 7 of an unknown chain. */
 function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
   const clock = new FakeClock();
   const log = pino({ level: "silent" });
@@ -54,7 +54,7 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
       allNodes: () => (isSettled ? nodes : undefined),
     },
   );
-  /** What is found at once, and at each second after. */
+  /** The outcome of a fetch now, and after each further second. */
   const foundIn = async (seconds: number): Promise<string[]> => {
     const seen: string[] = [];
     for (let second = 0; second <= seconds; second += 1) {
@@ -93,7 +93,7 @@ describe("a block whose header follows no known encoding", () => {
   });
 });
 
-/** Nodes a, b, c that answer after so many milliseconds; `log` has who was asked when, and what came. */
+/** Asks nodes a, b, c, which answer after these milliseconds; `log` has each question, answer and abort, with times. */
 function asked(
   answersAfter: Record<string, number>,
   wanted: (answer: string) => boolean,

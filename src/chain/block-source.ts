@@ -1,4 +1,4 @@
-// Fetches blocks that can be believed: from a node, proven, and from the next node when that fails.
+// Fetches proven blocks: asks one node after another until a node gives the block in a form that can be proven.
 
 import type { Logger } from "pino";
 import { toQuantity } from "../evm/values.ts";
@@ -14,12 +14,12 @@ import type { TakeBlock, TakenBlock, TakeOutcome } from "./writing.ts";
 export type BlockSourceParts = {
   readonly take: TakeBlock;
   readonly prover: Pick<Prover, "rules" | "judge" | "acceptForeignHeaders">;
-  /** All nodes that may be asked; undefined while some are still being looked for. */
+  /** All nodes that may be asked; undefined while the pool still tries some for the first time. */
   readonly allNodes: () => readonly AskedNode[] | undefined;
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
-  /** Is called with the name of a node whose block failed its proof. */
+  /** A callback with the name of an upstream whose block failed its proof. */
   readonly onLie?: (upstream: string) => void;
 };
 
@@ -27,31 +27,28 @@ export type Found =
   | { readonly kind: "found"; readonly record: TakenBlock }
   /** No node that replied knows the block. */
   | { readonly kind: "unknown" }
-  /** A node gave the block, but none gave it so that it could be proven. */
+  /** A node gave the block, but no node gave it in a form that can be proven. */
   | { readonly kind: "unproven" }
-  /** All nodes that were asked say that the block is larger than `limits.block` allows. */
+  /** All nodes that were asked now or lately say that the block is larger than `limits.block` allows. */
   | { readonly kind: "too large" }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** Each lie of a node is logged once in this time, in milliseconds, however often it comes. */
+/** The log gets one line in this time, in milliseconds, for each node and each part of a block that fails. */
 const LOG_AGAIN_AFTER_MS = 60_000;
-/** For this time, in milliseconds, a node is not asked again for a block that it gave wrong. */
+/** For this time, in milliseconds, a node is not asked again for a block whose proof failed. */
 const TRY_AGAIN_AFTER_MS = 5_000;
-/**
- * For this time, in milliseconds, a node is not asked again for a block that is too large: it would be fetched up to
- * the limit for nothing.
- */
+/** For this time, in milliseconds, a node is not asked again for a block that is too large: each try costs much. */
 const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
 const REMEMBERED = 1_000;
 
 export class BlockSource {
-  /** Which node gave which block wrong. */
+  /** Pairs of a node and a block of that node whose proof failed. */
   readonly #failed: RecentNames;
-  /** Which log lines were written lately. */
+  /** The failures that were logged lately. */
   readonly #logged: RecentNames;
-  /** Which node said of which block that it is too large. */
+  /** Pairs of a node and a block that is too large, as that node says. */
   readonly #tooLarge: RecentNames;
-  /** Some nodes give blocks whose headers do not hash, and the others are silent. */
+  /** The claim of some nodes that headers do not hash, while the others give no block. */
   readonly #strangeness: Confirmation;
   readonly #network: string;
   #limits: BlockLimits;
@@ -76,7 +73,7 @@ export class BlockSource {
     this.#tooLarge.clear();
   }
 
-  /** The block from the first of the nodes that gives it so that it can be proven. */
+  /** Fetches the block from the first of the nodes that gives it in a form that can be proven. */
   async fetch(reference: Reference, nodes: readonly AskedNode[], signal: Signal): Promise<Found> {
     const foreign: ForeignBlock[] = [];
     let isUnproven = false;
@@ -110,7 +107,7 @@ export class BlockSource {
     }
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
-      // It is judged again, by the rules as they are now.
+      // The prover accepts foreign headers now, so the block is judged again.
       const again = await this.#take({ hash: agreed.hash }, agreed.node, signal);
       if (again.kind === "taken" || again.kind === "refuted") {
         const found = this.#check(reference, again, agreed.node);
@@ -143,7 +140,7 @@ export class BlockSource {
     return { kind: "failed", part, hash };
   }
 
-  /** It is no lie: the block may really be that large. */
+  /** Notes that the block is too large. This is no lie of the node: the block may really be that large. */
   #refuse(node: AskedNode, reference: Reference, reason: string): void {
     this.#parts.metrics.blockTooLarge(this.#network, node.name);
     this.#tooLarge.add(nameOf(node, reference));
@@ -156,8 +153,8 @@ export class BlockSource {
   }
 
   /**
-   * Finds that the network's headers hash in an unknown way: all nodes gave one and the same block whose header does
-   * not hash, or some did so for a while and the others gave none.
+   * Decides that the network's headers hash in an unknown way: all nodes gave the same block whose header does not hash,
+   * or some nodes did so for a while and the others gave no block.
    */
   #agreedForeign(
     given: readonly ForeignBlock[],
@@ -199,7 +196,7 @@ export class BlockSource {
   }
 }
 
-/** Names that are remembered for a while. How many there are is bounded. */
+/** Remembers names for a while. The number of names is bounded. */
 class RecentNames {
   readonly #at = new Map<string, number>();
   readonly #forMs: number;
@@ -228,13 +225,13 @@ class RecentNames {
 const nameOf = ({ name }: AskedNode, reference: Reference): string =>
   `${name} ${"hash" in reference ? reference.hash : reference.number}`;
 
-/** A block whose header does not give the hash that it claims. */
+/** A block whose header does not give the hash that the block claims. */
 type ForeignBlock = { readonly hash: string; readonly node: AskedNode };
 
 const saidOf = ({ hash, outline }: TakenBlock) => ({ number: toQuantity(outline.number), hash });
 
-// Asks several nodes the same: one after the other, and the next one early when one takes long. A silent node delays
-// nobody: while it is waited for, nodes that had nothing to give are asked again.
+// Asks several nodes the same question: one after the other, and the next one early when a node is slow. A silent node
+// delays nobody: meanwhile, nodes that had nothing to give are asked again.
 
 type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 
@@ -242,14 +239,13 @@ type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer }
 const SLOW_MS = 500;
 /** How often nodes that had nothing to give are asked again in all. */
 const MOST_AGAIN = 3;
-/** Made once, since an error costs a stack trace and nobody reads this one. */
+/** Made once, since an error costs a stack trace, and nobody reads this error. */
 const UNWANTED = new Error("no more answers are wanted");
 
 /**
- * Gives the answers as they come, as long as somebody wants more of them. Then it aborts the questions that are still
- * open.
+ * Yields the answers as they come, until the caller wants no more. Then it aborts the questions that are still open.
  * @param parts.ask Never rejects.
- * @param parts.isWorthAsking Whether a node that gave this answer may have something else to say a moment later.
+ * @param parts.isWorthAsking Whether a node that gave this answer may give another one a moment later.
  */
 export async function* answersInTurn<Node, Answer>(
   nodes: readonly Node[],

@@ -12,10 +12,7 @@ import { StoredBlock } from "./stored-block.ts";
 const TRANSACTIONS = 6_000;
 const hashOf = (name: string): string => `0x${Buffer.from(name).toString("hex").padStart(64, "0")}`;
 
-/**
- * @param name Of another block than the usual one of this number.
- * @param note Stands in each receipt.
- */
+/** @param name Names another block than the usual one of this number. @param note A text in each receipt. */
 function block(number: number, transactions: number, name = `${number}`, note = "") {
   const hash = hashOf(`block ${name}`);
   const list = Array.from({ length: transactions }, (_, at) => ({
@@ -89,7 +86,7 @@ describe("a block of very many transactions", () => {
     await store.close();
     const tables = new BlockTables({ path });
     const work = new BlockEntries(tables).stage(record);
-    // The pieces of all transactions and receipts, and the places of the first transactions.
+    // This writes the pieces of all transactions and receipts, and the positions of the first transactions.
     await tables.root.transaction(() => {
       while (!tables.transactionPosition(hashOf("1 0"))) work.next();
     });
@@ -112,7 +109,7 @@ describe("a block of very many transactions whose writing failed", () => {
     [0, 1].map((at) => store.tables.transactionPosition(hashOf(`${name} ${at}`)));
   const PLACES = [0, 1].map((index) => ({ number: 1, index }));
 
-  /** The disk takes so much, and no more until the write was given up. */
+  /** The disk takes this many writes, and then refuses all until the update has failed. */
   const fail = async (writes: number, added: readonly BlockRecord[]): Promise<void> => {
     let left = writes;
     runWrite = (write) => {
@@ -122,7 +119,7 @@ describe("a block of very many transactions whose writing failed", () => {
     await expect(store.apply({ removed: 0, added })).rejects.toThrow("no space");
     runWrite = (write) => write();
   };
-  /** The note, the pieces and then the first places. */
+  /** The writes of the note, of the pieces, and of the first positions. */
   const WRITES = 4;
 
   it("is not found in the block that comes in its place", async () => {
@@ -162,7 +159,7 @@ describe("a block of very many transactions that leaves", () => {
   const huge = block(1, TRANSACTIONS).record;
   const small = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, at) => block(from + at, 1).record);
-  /** What the tables hold of it when the store is closed; then it is opened again. */
+  /** Closes the store, counts what its tables hold of the huge block, and opens the store again. */
   const leftOver = async (): Promise<{ parts: number; transactions: number; leaving: boolean }> => {
     await store.close();
     const tables = new BlockTables({ path });
@@ -196,7 +193,7 @@ describe("a block of very many transactions that leaves", () => {
     expect(turns).toBeGreaterThan(2);
     // A change waits until all of it is gone.
     await store.apply({ removed: 0, added: small(102, 102) });
-    expect(store.tables.transactionPosition(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
+    expect(store.tables.transactionPosition(hashOf("2 0"))).toBeUndefined(); // block 2 left the window, too
     expect(store.tables.transactionPosition(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
     expect(await leftOver()).toEqual(NOTHING);
   });
@@ -235,7 +232,7 @@ describe("a block of very many transactions that leaves", () => {
     expect([reader.head?.number, reader.blockOf(hash)]).toEqual([0, undefined]);
     for (let time = 0; time < 3; time += 1) expect(String(held?.receipt(0))).toContain("logs");
     const { record, json } = block(1, TRANSACTIONS, "1", "from another node");
-    await store.keep(record, true); // waits until the other is gone
+    await store.keep(record, true); // waits until the first block is erased
     reader.refresh();
     expect(String(reader.blockAt(1)?.receipt(0))).toBe(
       JSON.stringify(JSON.parse(String(json.receipts))[0]),

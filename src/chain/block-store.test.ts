@@ -43,7 +43,7 @@ type Content = {
 };
 const LARGE = { inputBytes: 16_000 };
 
-/** The block of a branch, named like "a7", with a log of an address of its own. */
+/** A block that is named by its branch and number, like "a7", with a log of an address of its own. */
 function block(name: string, content: Content = {}): BlockRecord {
   const number = Number(name.slice(1));
   const { on = `${name[0]}${number - 1}`, transactions = [`of ${name}`], inputBytes = 4 } = content;
@@ -76,7 +76,7 @@ const stored = (name: string): StoredBlock | undefined => {
   return outline && new StoredBlock({ hash: hashOf(name), outline }, { store: tables });
 };
 const isReadable = (name: string): boolean => stored(name) !== undefined;
-/** Which of the names are the canonical blocks at their numbers. */
+/** The names whose blocks are canonical at their numbers. */
 const canonical = (...names: readonly string[]): string[] =>
   names.filter((name) => tables.hashAt(Number(name.slice(1))) === hashOf(name));
 const place = (transaction: string) => tables.transactionPosition(hashOf(transaction));

@@ -1,5 +1,5 @@
-// The blocks of one network as one process writes them. Every change is one transaction, so the store is always at a
-// head that it really had. `block-tables.ts` reads it.
+// Writes the block store of one network. Every change is one transaction, so the store always has a head that the chain
+// really had. `block-tables.ts` reads the store.
 
 import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge } from "./block-record.ts";
@@ -22,14 +22,14 @@ import { type Forgotten, KeptSegments, type UpstreamLogs } from "./kept-segments
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 
-/** As much as a small block. */
+/** The size of a trial write: as much as a small block. */
 const PROBE_BYTES = 16_384;
 
 /** Blocks removed and added in one step. */
 export type ChainUpdate = {
   /** How many of the newest blocks are no longer canonical. */
   readonly removed: number;
-  /** The blocks in their place, oldest first, linked to the ones that stay and to each other. */
+  /** The blocks in their place, oldest first, linked to the blocks that stay and to each other. */
   readonly added: readonly BlockRecord[];
 };
 
@@ -40,18 +40,18 @@ const NONE: ReadonlySet<BlockRecord> = new Set();
 export type StoreOptions = StoreSize & {
   readonly path: string;
   /**
-   * A change runs without giving up this thread. The thread may be ended between two steps of its program; a
-   * transaction that LMDB's own thread has begun would then wait for it, and hold the lock, for ever. Left out: LMDB's
-   * thread begins and commits.
+   * Whether a change blocks this thread until it is done. A thread may be terminated between two steps of its program; a
+   * transaction that LMDB's own thread has begun would then wait for this thread, and hold the lock, for ever. Left out:
+   * LMDB's thread begins and commits.
    */
   readonly isUninterrupted?: boolean;
 };
 
-/** Carries out a write; see `Writable.run`. */
+/** Carries out a write, as `Writable.run`. */
 export type RunWrite = <Value>(write: () => Promise<Value>) => Promise<Value>;
 
 export class BlockStore {
-  /** Reads what is stored. */
+  /** Reads the stored blocks. */
   readonly tables: BlockTables;
   readonly #run: RunWrite;
   readonly #isUninterrupted: boolean;
@@ -86,7 +86,7 @@ export class BlockStore {
     });
   }
 
-  /** Throws away all that is stored when it belongs to another chain or has an older format. */
+  /** Makes the store ready for a chain: removes unfinished writes, or all data of another chain or an older format. */
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
     const wanted = `${STORE_FORMAT} ${chainId}`;
     const found = this.tables.note(MADE_FOR);
@@ -101,7 +101,7 @@ export class BlockStore {
     return { wasCleared: found !== undefined };
   }
 
-  /** Removes what is left of huge blocks whose writing was cut off, or failed. */
+  /** Removes the remains of huge blocks whose writing was cut off or failed. */
   async #clearStaged(): Promise<void> {
     const note = this.tables.note(STAGED);
     if (note === undefined) return;
@@ -114,7 +114,7 @@ export class BlockStore {
     });
   }
 
-  /** Sets another size. What is over it is removed by the next changes. */
+  /** Sets another size. The next changes remove the blocks that are too many. */
   resize(size: StoreSize): void {
     this.#room.size = size;
     this.#keptSegments.resize(size);
@@ -130,7 +130,7 @@ export class BlockStore {
     await this.#run(() => notes.put(noteKey(name), Buffer.from(text)));
   }
 
-  /** Throws away all blocks; the notes stay. */
+  /** Removes all blocks; the notes stay. */
   async clear(): Promise<void> {
     await this.#leaving.finish();
     await this.#write(() => this.tables.clear());
@@ -142,8 +142,8 @@ export class BlockStore {
     await this.tables.close();
   }
 
-  // Writing: only the writer does so, one change after the other. When the disk refuses a change, NotWritable is
-  // thrown, and the store is as it was.
+  // Writing: only the writer writes, one change after the other. A change that the disk refuses throws NotWritable, and
+  // leaves the store as it was.
 
   /** Writes something, to find out whether the store can be written. */
   async probe(): Promise<void> {
@@ -158,10 +158,7 @@ export class BlockStore {
     );
   }
 
-  /**
-   * As `write`, but first waits for the work beside it (erasing huge blocks, compressing old ones), which goes on
-   * afterwards.
-   */
+  /** As `#write`, but first waits for the background work (erasing, compressing), which goes on after the change. */
   async #change<Value>(change: () => Value): Promise<Value> {
     await this.#leaving.finish();
     await this.#cold.finish();
@@ -171,7 +168,7 @@ export class BlockStore {
     return value;
   }
 
-  /** Moves the head. Blocks that leave the window are removed in the same transaction. */
+  /** Applies a chain update in one transaction, and removes the blocks that leave the window. */
   async apply({ removed, added }: ChainUpdate): Promise<void> {
     const { head } = this.tables;
     const top = (head?.number ?? -1) - removed;
@@ -180,7 +177,7 @@ export class BlockStore {
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
     await this.#clearStaged();
     await this.#leaving.finish();
-    // Nobody finds a staged block that is above the head.
+    // Readers do not find a staged block that is above the head.
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
     await this.#change(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
@@ -193,7 +190,7 @@ export class BlockStore {
     });
   }
 
-  /** Throws away all blocks, and begins with this one. */
+  /** Removes all blocks, and starts over with this one. */
   async startAt(record: BlockRecord): Promise<void> {
     await this.#change(() => {
       this.tables.clear();
@@ -203,10 +200,7 @@ export class BlockStore {
     });
   }
 
-  /**
-   * Keeps a block older than the window, while the budget allows.
-   * @param isCanonical It was asked for by its number.
-   */
+  /** Keeps a block older than the window, while the budget allows. @param isCanonical A caller named it by its number. */
   async keep(record: BlockRecord, isCanonical: boolean): Promise<void> {
     const { kept } = this.tables;
     await this.#change(() => {
@@ -219,7 +213,7 @@ export class BlockStore {
     });
   }
 
-  /** Keeps the JSON of a trace with its block, while that is stored. */
+  /** Keeps the JSON of a trace with its block, if the store has the block. */
   async keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
     const { traces } = this.tables;
     await this.#change(() => {
@@ -237,7 +231,7 @@ export class BlockStore {
     });
   }
 
-  /** Writes the bulk of huge blocks in transactions of their own, between which other work has its turn. */
+  /** Writes the bulk of huge blocks in transactions of their own, so that other work runs in between. */
   async #stage(records: readonly BlockRecord[]): Promise<ReadonlySet<BlockRecord>> {
     const write = (change: () => void): Promise<void> => this.#write(change);
     const staged = records.map(({ hash, outline }) => `${hash} ${outline.number}`);
@@ -246,7 +240,7 @@ export class BlockStore {
     return new Set(records);
   }
 
-  /** Removes the kept logs of old blocks that are named. @returns How many segments were removed. */
+  /** Removes the kept logs that `forgotten` selects. @returns How many segments were removed. */
   forgetSegments(forgotten: Forgotten): Promise<number> {
     return this.#write(() => this.#keptSegments.remove(forgotten));
   }

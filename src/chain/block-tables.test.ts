@@ -48,7 +48,7 @@ describe("compressed parts", () => {
   });
 });
 
-/** A block of so many transactions, and how often all of them were read. */
+/** A block of this many transactions, and how often all its hashes were read. */
 function blockOf(number: number, transactions: number) {
   const hashes = Array.from({ length: transactions }, (_, index) => `0x${number} ${index}`);
   const read = { times: 0 };

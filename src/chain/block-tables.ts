@@ -1,5 +1,5 @@
-// The tables of the block store, in one LMDB environment: which key has which value, and how they are read, by the
-// process that writes and by any number of others.
+// The tables of the block store in one LMDB environment: their keys and values, and how the process that writes and any
+// number of other processes read them.
 
 import { randomBytes } from "node:crypto";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -16,15 +16,15 @@ import {
 
 export type Table = Database<Buffer, Buffer>;
 
-/** Raised when older stores can no longer be read: an older store is built anew, a newer one is refused. */
+/** Raised when older stores can no longer be read: a gateway builds an older store anew, and refuses a newer one. */
 export const STORE_FORMAT = 3;
-/** The name of the note that tells the format and the chain. Every version looks for it under this name. */
+/** The name of the note with the format and the chain. Every version reads the note under this name. */
 export const MADE_FOR = "made for";
 
 export type TablesOptions = {
   readonly path: string;
   readonly readOnly?: boolean | undefined;
-  /** By another thread or process alone: then blocks are held in memory. Left out: where the tables are read only. */
+  /** Whether only another thread or process writes: then blocks are cached in memory. Left out: as `readOnly`. */
   readonly isWrittenElsewhere?: boolean | undefined;
 };
 
@@ -40,29 +40,27 @@ export class BlockTables {
   readonly transactions: Table;
   /** Segment and term → postings. */
   readonly terms: Table;
-  /**
-   * Number and hash of blocks that a reorganisation removed: filters report them while their number is in the window.
-   */
+  /** Number and hash of blocks that a reorg removed: filters report them while their number is in the window. */
   readonly dropped: Table;
   /** Order of arrival → number and hash, of kept blocks older than the window. */
   readonly kept: Table;
   /** Traces of transactions whose blocks are stored. */
   readonly traces: Table;
-  /** Logs of old blocks that are not stored themselves, and the order in which they came. */
+  /** Logs of old blocks that are not stored themselves; below, the order in which they came. */
   readonly segments: Table;
   readonly segmentOrder: Table;
 
   #head: { readonly bytes: Buffer; readonly position: Position } | undefined;
-  /** What was read under that head; undefined where this process writes. */
+  /** The cache of blocks that were read under `#head`; undefined where this thread writes. */
   readonly #hot: HotBlocks | undefined;
-  /** Whether the head was read in this turn: what is held is true then. */
+  /** Whether the head was read in this turn, so that the cache is known to be valid. */
   #isHeadKnown = false;
   readonly #endTurn = (): void => {
     this.#isHeadKnown = false;
   };
   readonly #unpacked = new UnpackedParts();
 
-  /** @throws StoreUnavailable when its format is newer; an error when the folder cannot be read or written. */
+  /** @throws StoreUnavailable when the store's format is newer; an error when the folder cannot be read or written. */
   constructor({ path, readOnly = false, isWrittenElsewhere = readOnly }: TablesOptions) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
@@ -72,7 +70,7 @@ export class BlockTables {
       // Otherwise each failed write would leave a rejected promise that nobody can handle.
       eventTurnBatching: false,
     });
-    if (!readOnly) makePrivateFolder(path); // also for the files that were made just now
+    if (!readOnly) makePrivateFolder(path); // also for the files that LMDB made just now
     const table = (name: string): Table => this.root.openDB<Buffer, Buffer>({ name, ...binary });
     this.notes = table("notes");
     this.#refuseNewer(path);
@@ -110,7 +108,7 @@ export class BlockTables {
 
   // Reading. All reads of one synchronous turn see the same state of the store.
 
-  /** From here on reads see what another process has written, in this turn already. */
+  /** Lets later reads see the writes of other processes, even within this turn. */
   refresh(): void {
     this.root.resetReadTxn();
     this.#isHeadKnown = false;
@@ -121,7 +119,7 @@ export class BlockTables {
     return this.notes.get(noteKey(name))?.toString();
   }
 
-  /** The newest canonical block; undefined before the first. */
+  /** The newest canonical block; undefined while the store is empty. */
   get head(): Position | undefined {
     return this.#isHeadKnown ? this.#head?.position : this.#lookAtHead();
   }
@@ -138,7 +136,7 @@ export class BlockTables {
     return position;
   }
 
-  /** What is held, if it may be used. */
+  /** The cache, if it is valid under the present head. */
   #hotNow(): HotBlocks | undefined {
     return this.#hot && (this.#isHeadKnown || this.#lookAtHead()) ? this.#hot : undefined;
   }
@@ -154,7 +152,7 @@ export class BlockTables {
     return bytes && `0x${bytes.toString("hex", 0, 32)}`;
   }
 
-  /** The hash as 32 bytes, to read parts of many blocks with. */
+  /** The canonical block's hash as 32 bytes, for reading parts of many blocks. */
   hashBytesAt(number: number): Buffer | undefined {
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     return bytes && Buffer.from(bytes.subarray(0, 32));
@@ -182,7 +180,7 @@ export class BlockTables {
     return block;
   }
 
-  /** The block of a canonical transaction, and its index there. */
+  /** The number of a canonical transaction's block, and the transaction's index there. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
     const hot = this.#hotNow();
     const held = hot?.place(hash);
@@ -214,7 +212,7 @@ export class BlockTables {
     return bytes && isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
   }
 
-  /** Whether a block's parts are encoded as `packed`. This looks at the part that is compressed last. */
+  /** Whether a block's parts are encoded as `packed`. This looks at the part that `BlockEntries.pack` compresses last. */
   isPacked(hash: string | Buffer): boolean {
     return isCompressed(this.parts.getBinaryFast(partKey(hash, "block")));
   }
@@ -241,13 +239,13 @@ export class BlockTables {
     return this.#ofBlocks.reduce((sum, table) => sum + bytesOf(table), 0);
   }
 
-  // Writing: inside a transaction.
+  // Writing: these functions run inside a transaction.
 
   putHead(position: Position): void {
     this.notes.putSync(HEAD, Buffer.concat([positionBytes(position), randomBytes(MARK_BYTES)]));
   }
 
-  /** A block was erased, which may come back in other pieces: all processes forget what they hold of blocks. */
+  /** Makes all processes empty their caches, after a block was erased: it may come back in other pieces. */
   forgetRead(): void {
     const { head } = this;
     if (head) this.putHead(head);
@@ -295,28 +293,28 @@ export class BlockTables {
   }
 }
 
-// What is held in memory of the blocks that callers ask for again and again. Where another thread or process writes the
-// store, all of it is as true as the head it was read under: whoever drops, erases or replaces a block writes the head anew.
+// The cache of blocks that callers ask for again and again. Where another thread or process writes the store, the cache
+// is valid while the head stays as it was: a writer that drops, erases or replaces a block writes the head anew.
 
-/** How many blocks are held after they were read: one of mainnet takes less than a kilobyte. */
+/** How many blocks are cached after a read: a block of mainnet takes less than a kilobyte. */
 const MOST_BLOCKS = 128;
-/** In transactions: finding one of more is not worth reading all of them. */
+/** A block with more transactions than this gets no positions: finding one is not worth reading all of them. */
 const MOST_OF_BLOCK = 1_000;
-/** So many are read for each one that was looked for, at most: it takes as long as three looks into the store. */
+/** At most this many positions are read for each transaction that was looked up: that takes as long as three lookups. */
 const READ_FOR_ONE = 16;
-/** In transactions, each of which takes about 200 bytes. */
+/** How many positions of transactions are cached; each takes about 200 bytes. */
 const MOST_PLACES = 20_000;
 
 type Place = { readonly number: number; readonly index: number };
 type HotBlock = {
   readonly block: StoredBlock;
-  /** How many of its transactions were looked for in the store. */
+  /** How many of the block's transactions were looked up in the store. */
   looks: number;
 };
 
-/** All of it is forgotten when the head is written. */
+/** Caches blocks and the positions of their transactions, until the head is written. */
 export class HotBlocks {
-  /** By the last bits of their number. */
+  /** The blocks, each at its number modulo `MOST_BLOCKS`. */
   #blocks: (HotBlock | undefined)[] = [];
   /** Transaction hash → the block's number times `MOST_OF_BLOCK`, and the index. */
   readonly #places = new Map<string, number>();
@@ -344,8 +342,8 @@ export class HotBlocks {
   }
 
   /**
-   * A transaction of this block was looked for in the store: who asks for some of a block asks for all of them. From the
-   * second one on the places of all are held, of a large block once enough were looked for to be worth reading them.
+   * Counts a lookup of a transaction of this block in the store. A caller that asks for some transactions of a block asks
+   * for all, so the second lookup caches all positions; for a large block only when the lookups are worth reading them.
    */
   sawLook(block: StoredBlock): void {
     const { number } = block;
@@ -362,20 +360,20 @@ export class HotBlocks {
   }
 }
 
-/** In bytes: larger pieces are not held. */
+/** Larger pieces are not cached; in bytes. */
 const LARGEST_PIECE = 40_960;
-/** So many pieces are held at once, of all networks: 10 MiB. */
+/** How many pieces all networks together cache: 10 MiB. */
 const MOST_PIECES = 256;
-/** Of so many blocks and lists it is known which pieces were read. */
+/** Of how many blocks, for each kind of list, the cache knows which pieces were read. */
 const MOST_LISTS = 512;
 
 type List = "receipts" | "transactions";
-/** Of each piece of a list: its bytes, or that it was read once. */
+/** For each piece of a list: its bytes, or `seen` after the first read. */
 type Pieces = (Buffer | "seen" | undefined)[];
 
 /**
- * Pieces of blocks that were read more than once: who asks for one receipt asks for its neighbours next. Read once, a piece is
- * not held, since one query of logs may read hundreds.
+ * Caches pieces that were read more than once: a caller that asks for one receipt asks for its neighbours next. The first
+ * read caches nothing, since one log query may read hundreds of pieces.
  */
 export class HotPieces {
   readonly #lists = {
@@ -386,13 +384,13 @@ export class HotPieces {
     for (const list of Object.values(this.#lists)) if (list.size > 0) list.clear();
   }
 
-  /** @returns Bytes that last until the next piece is read. */
+  /** @returns Bytes that are valid until the next piece is read. */
   get(hash: string, list: List, piece: number): Buffer | undefined {
     const bytes = this.#lists[list].get(hash)?.[piece];
     return bytes === "seen" ? undefined : bytes;
   }
 
-  /** @param bytes Of a piece that `get` does not have. */
+  /** Notes the read of a piece that `get` does not have. @param bytes The bytes of that piece. */
   sawPiece(hash: string, list: List, piece: number, bytes: Buffer): void {
     if (bytes.length > LARGEST_PIECE) return;
     const ofList = this.#lists[list];
@@ -402,13 +400,13 @@ export class HotPieces {
       pieces = [];
       ofList.set(hash, pieces);
     }
-    // Whoever reads one piece item by item goes on so with the next.
+    // A caller that reads one piece item by item goes on with the next piece in the same way.
     const isRead = pieces[piece] === "seen" || Buffer.isBuffer(pieces[piece - 1]);
     pieces[piece] = isRead ? slotWith(bytes, pieces, piece) : "seen";
   }
 }
 
-/** The memory of the pieces, used in turns, and who has it. */
+/** The memory of all cached pieces, reused in rotation, each slot with the list that has it. */
 const pieceSlots: { readonly room: Buffer; readonly pieces: Pieces; readonly piece: number }[] = [];
 let nextSlot = 0;
 
@@ -423,17 +421,17 @@ function slotWith(bytes: Buffer, pieces: Pieces, piece: number): Buffer {
 }
 
 const UNPACKED_SLOTS = 32;
-/** Larger parts are not held, so that all of them take at most twice 32 times this; in bytes. */
+/** Larger parts are not cached, so that all cached parts take at most twice 32 times this; in bytes. */
 const LARGEST_UNPACKED = 65_536;
 
 type Unpacked = { readonly packed: Buffer; readonly bytes: Buffer };
 
-/** Holds the compressed parts that were unpacked last: logs that were found in a piece are read from it again when they are sent. */
+/** Caches the parts that were decompressed last: a log query reads a piece to find its logs, and again to send them. */
 export class UnpackedParts {
-  /** Found by the compressed bytes, and compared with them, so a change of the store cannot make them wrong. */
+  /** Found by the compressed bytes, and compared with them, so a change of the store cannot make an entry wrong. */
   readonly #slots: (Unpacked | undefined)[] = [];
 
-  /** @returns Bytes that nobody may change. @throws When it is not compressed, or cut off. */
+  /** @returns Bytes that the caller must not change. @throws When the part is not compressed, or cut off. */
   unpack(small: Buffer): Buffer {
     const slot = slotOf(small);
     const known = this.#slots[slot];
@@ -445,23 +443,23 @@ export class UnpackedParts {
   }
 }
 
-/** The last bytes are as good as random. */
+/** The slot of a compressed part, by its last bytes, which are as good as random. */
 const slotOf = (small: Buffer): number =>
   small.length < 4
     ? 0
     : (small.readUInt32LE(small.length - 4) * 31 + small.length) % UNPACKED_SLOTS;
 
 const POSITION_BYTES = 36;
-/** Behind the head's position: another one each time it is written. */
+/** The random bytes behind the head's position; each write of the head makes new ones. */
 const MARK_BYTES = 4;
 
-/** Whether the bytes begin with these. For few bytes the loop is faster than `compare`. */
+/** Whether `bytes` begins with `beginning`. For few bytes the loop is faster than `compare`. */
 function isBeginning(beginning: Buffer, bytes: Buffer): boolean {
   for (let at = 0; at < beginning.length; at += 1) if (beginning[at] !== bytes[at]) return false;
   return true;
 }
 
-/** What a table takes on disk, in bytes. */
+/** The bytes that a table takes on disk. */
 export function bytesOf(table: Table): number {
   const {
     treeBranchPageCount = 0,
@@ -484,7 +482,7 @@ export function append(table: Table, value: Buffer): void {
 const viewOf = (bytes: Buffer | undefined): Buffer | undefined => bytes?.subarray(0, bytes.length);
 
 // The first byte of each part says how the rest is encoded. Compression makes a block four times smaller, but reading a
-// piece takes 24 µs longer (decision 44): it pays for old blocks.
+// piece takes 24 µs longer (decision 44): compression pays for old blocks.
 
 const PLAIN = Buffer.of(0);
 const COMPRESSED = Buffer.of(1);
@@ -502,7 +500,7 @@ export const asTheyAre: PartEncoding = (_part, bytes) => plain(bytes);
 export const packed: PartEncoding = (part, bytes) =>
   part === "outline" || part === "logs" ? plain(bytes) : compressed(bytes);
 
-/** @param stored As the fast read of lmdb gives it. */
+/** @param stored A value as the fast read of lmdb gives it. */
 const unpack = (stored: Buffer | undefined): Buffer | undefined => {
   const rest = restOf(stored);
   return rest && isCompressed(stored) ? zstdDecompressSync(rest) : rest;
@@ -560,7 +558,7 @@ export function partKey(hash: string | Buffer, part: StoredPart, piece = 0): Buf
   return partKeyBytes;
 }
 
-/** Where a transaction's traces are kept, under its block's hash. */
+/** The position of a transaction's traces under its block's hash. */
 export type StoredTracePosition = { readonly index: number; readonly part: TracePart };
 type TracePart = "output" | "trace" | "stateDiff" | "vmTrace" | "more";
 const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
@@ -579,7 +577,7 @@ export function traceKey(hash: string, { index, part }: StoredTracePosition): Bu
   return key;
 }
 
-/** A range of blocks, and the hash of what is searched for in them. */
+/** A range of blocks, and the hash of the criteria of a log query. */
 export type LogSegment = LogRange & { readonly criteria: Uint8Array };
 
 export const SEGMENT_KEY_BYTES = 40;

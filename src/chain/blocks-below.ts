@@ -1,6 +1,5 @@
-// Blocks that are filled in below the tail. Each is written at once and can be found by number and hash. The index of
-// their logs, and the tail, follow for many of them together, since an index entry costs as much for one block as for
-// many.
+// Adds blocks below the tail. Each block is written at once and can be found by number and hash. The tail and the index
+// of logs follow for many blocks together, since an index entry costs as much for one block as for many.
 
 import { type BlockEntries, collectTerms, type TermPositions } from "./block-entries.ts";
 import type { BlockRecord } from "./block-record.ts";
@@ -12,7 +11,7 @@ import type { Position } from "./stored-block.ts";
 /** A process that was killed leaves unfinished blocks at most this far below the tail. */
 const MOST_BELOW = 256;
 
-/** A block, and the one that it follows. */
+/** A block's position, and the hash of its parent. */
 export type Link = Position & { readonly parentHash: string };
 
 type BelowParts = {
@@ -22,7 +21,7 @@ type BelowParts = {
   readonly room: Pick<StoreRoom, "keepTermsFrom">;
   /** Makes a change: all of it, or nothing. */
   readonly write: <Value>(change: () => Value) => Promise<Value>;
-  /** As `write`, but first waits for the work beside it. */
+  /** As `write`, but first waits for the background work of the store. */
   readonly change: <Value>(change: () => Value) => Promise<Value>;
 };
 
@@ -43,7 +42,7 @@ export class BlocksBelow {
 
   /**
    * Adds blocks, newest first.
-   * @returns false, having added nothing, when they are not linked to the stored ones and to each other.
+   * @returns false, with nothing added, when the blocks are not linked to the stored blocks and to each other.
    */
   async add(records: readonly BlockRecord[]): Promise<boolean> {
     if (this.count > 0 && this.#attached() < this.count) await this.finish();
@@ -64,8 +63,8 @@ export class BlocksBelow {
   }
 
   /**
-   * Moves the tail below the blocks that were added.
-   * @returns How many blocks the tail moved: without those that were lost meanwhile, and those below them.
+   * Moves the tail below the blocks that were added, as far as the store still has them without a gap.
+   * @returns By how many blocks the tail moved.
    */
   async finish(): Promise<number> {
     const { tables, entries, room, write, change } = this.#parts;
@@ -108,7 +107,7 @@ export class BlocksBelow {
     });
   }
 
-  /** How many of the links, from the first on, follow the tail and are stored. */
+  /** How many of the links, from the first on, continue the chain below the tail and are stored. */
   #attached(links: readonly Link[] = this.#links): number {
     const { tables } = this.#parts;
     const linked = linkedTo(this.#parentOfTail(), links);
@@ -120,7 +119,7 @@ export class BlocksBelow {
     return this.#links.at(-1)?.number ?? this.#parts.tables.tail;
   }
 
-  /** The hash of the next block to add. */
+  /** The hash that the next added block must have. */
   #parentHash(): string | undefined {
     return this.#links.at(-1)?.parentHash ?? this.#parentOfTail();
   }
@@ -137,7 +136,7 @@ export function linkOf({ hash, outline }: Pick<BlockRecord, "hash" | "outline">)
   return { number, hash, parentHash };
 }
 
-/** How many of the links, from the first on, are linked to a block with this parent and to each other. */
+/** How many of the links, from the first on, are linked to a block with this parent hash and to each other. */
 function linkedTo(parentHash: string | undefined, links: readonly Link[]): number {
   let next = parentHash;
   for (const [index, link] of links.entries()) {

@@ -41,9 +41,9 @@ let path: string;
 let kept: BlockStore;
 let reader: ChainReader;
 let clock: FakeClock;
-/** What nodes were said to be. */
+/** The positions that the reader set on nodes. */
 let stood: unknown[];
-/** What was told of the head. */
+/** The news of the head that the freshness got. */
 let heard: unknown[];
 
 const read = (writer: Partial<ChainWriter> = {}): void => {

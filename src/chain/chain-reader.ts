@@ -1,5 +1,5 @@
-// The followed chain in a process that only reads its store, which another process, the writer, writes. The head is
-// read from the store, so all processes of a machine see the same one. The writer sends the rest.
+// The followed chain in a process that only reads the store, which another process, the writer, writes. The head is
+// read from the store, so all processes of a machine see the same head. The writer sends all other facts.
 import type { Pool } from "../upstream/pool.ts";
 import { BlockTables } from "./block-tables.ts";
 import { type ChainWriter, ViewSource, type ViewSourceParts } from "./chain-view.ts";
@@ -8,12 +8,12 @@ import type { HeadFreshness, HeadNews } from "./freshness.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
-/** What the writer knows of the chain and the store does not hold. */
+/** The facts of the chain that the writer knows and the store does not hold. */
 export type ChainNews = {
   readonly isLive: boolean;
   /** Why the chain is not followed now: its store cannot be written. */
   readonly whyStopped?: string | undefined;
-  /** Identifies the file of the store: when it changes, another file took the place of the old one. */
+  /** Identifies the file of the store: a new value means that another file has replaced the old one. */
   readonly store?: string;
   /** The name of the node whose chain is followed. */
   readonly leader: string | undefined;
@@ -22,7 +22,7 @@ export type ChainNews = {
   readonly head?: HeadNews | undefined;
 };
 
-/** Where a node was when it was heard last. */
+/** The position of a node's head when the writer last read it. */
 type Standing = {
   readonly node: string;
   readonly head: { readonly number: number; readonly hash: string | undefined };
@@ -43,12 +43,12 @@ export class ChainReader {
   /** The writer's answer for each tag, and the head at which it was given. */
   readonly #known = new Map<Tag, { head: string; position: Promise<Position | undefined> }>();
   #news: ChainNews = { isLive: false, leader: undefined, standings: [] };
-  /** Whether the writer was ever live. While a new writer starts, the store is as good as it was. */
+  /** Whether the writer was ever live. While a new writer starts, the stored chain can still be shown. */
   #isLive = false;
   readonly #onUpdate = new Set<() => void>();
   readonly #parts: ChainReaderParts;
 
-  /** @throws When the store is not there: the writer makes it. */
+  /** @throws When the store does not exist: the writer creates it. */
   constructor(
     options: { readonly path: string; readonly finalAfter?: number | undefined },
     parts: ChainReaderParts,
@@ -83,7 +83,7 @@ export class ChainReader {
     });
   }
 
-  /** The writer has sent news. */
+  /** Takes news from the writer. */
   hear(news: ChainNews): void {
     if (news.head) this.#parts.freshness.hear(news.head);
     this.#isLive ||= news.isLive;
@@ -95,7 +95,7 @@ export class ChainReader {
     for (const listener of [...this.#onUpdate]) listener();
   }
 
-  /** Calls `listener` when the chain may have changed; returns how to stop. */
+  /** Calls `listener` when the chain may have changed. @returns A function that ends these calls. */
   onUpdate(listener: () => void): () => void {
     this.#onUpdate.add(listener);
     return () => this.#onUpdate.delete(listener);
@@ -105,12 +105,12 @@ export class ChainReader {
     // Does nothing: only the writer follows.
   }
 
-  /** Does nothing: the writer sets the size of the store. */
+  /** Forgets the writer's tags. The writer sets the size of the store. */
   reconfigure(): void {
     this.#known.clear();
   }
 
-  /** See `ChainWriter`. */
+  /** As `ChainWriter.distrust`. */
   distrust(upstream: string): void {
     this.#parts.writer.distrust(upstream);
   }
@@ -119,14 +119,14 @@ export class ChainReader {
     await this.#store.close();
   }
 
-  /** The head that the writer has written by now. */
+  /** The head that the writer has written last; undefined while the chain is not live. */
   #head(): Position | undefined {
     if (!this.#isLive || this.#news.whyStopped !== undefined) return undefined;
     this.#store.refresh();
     return this.#store.head;
   }
 
-  /** All processes take the writer's answer, so what is final in one of them is final in all. */
+  /** All processes take the writer's answer, so a block that is final in one process is final in all. */
   #findTagged(tag: Tag): Promise<Position | undefined> {
     const { head } = this.#store;
     if (!head) return Promise.resolve(undefined);

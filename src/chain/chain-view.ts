@@ -1,5 +1,5 @@
-// How calls see a followed chain, in the process that follows it and in those that only read its store. One call, or
-// all calls of one batch, see it with one head. And what the writer of a store does for its readers.
+// The view of a followed chain that calls get, in the process that follows the chain and in those that only read its
+// store. One call, or all calls of one batch, see one head. Also the services of a store's writer to its readers.
 
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
@@ -18,49 +18,49 @@ import { LogSelection } from "./log-selection.ts";
 import type { Position, StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tagged-blocks.ts";
 
-/** Why a block that was looked for at the nodes is not there. */
+/** Why the nodes did not give a block. */
 export type NotFetched =
-  /** No node that answered has it in a chain that can be followed. */
+  /** No node that answered has the block in a chain that can be followed. */
   | "unknown"
   /** A node gave the block, but it could not be proven. */
   | "unproven"
-  /** The nodes could not be asked. */
+  /** No node gave the block: nodes failed, or the block is too large. */
   | "unanswered";
 
-/** What became of a block that was looked for at the nodes. */
+/** The block that was fetched from the nodes, or why there is none. */
 export type Sought = StoredBlock | NotFetched;
 
 export type ViewOptions = {
   readonly head: Position;
   /** The members of a batch share the view: its head stays. */
   readonly isShared: boolean;
-  /** Why the head may not be the newest block; undefined when it is. */
+  /** Why the head may not be the newest block; undefined when the head is fresh. */
   readonly staleness?: Staleness | undefined;
 };
 
-/** What the writer of a store does for all who read it. Each call rejects when the writer is away, or takes too long. */
+/** The services of a store's writer to all readers. Each promise rejects if the writer is away, or takes too long. */
 export type ChainWriter = {
-  /** Asks all nodes for their heads and moves the chain; resolves when that is done. */
+  /** Asks all nodes for their heads and extends the chain; resolves when that is done. */
   look(): Promise<void>;
-  /** As `look`, soon; nobody waits for it. */
+  /** As `look`, soon, without a result to wait for. */
   hurry(): void;
   /** @returns The hash under which the block is in the store now. */
   fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
-  /** Forgets the logs of old blocks that only this upstream gave: it was caught giving wrong ones. */
+  /** Forgets the logs of old blocks that this upstream gave, alone or with others: it was caught giving wrong data. */
   distrust(upstream: string): void;
 };
 
 export type ViewSourceParts = {
   readonly store: BlockTables;
   readonly writer: Omit<ChainWriter, "look" | "distrust">;
-  /** Resolves when the chain has the number, or when all nodes were asked for their heads. */
+  /** Resolves when the head has reached the number, or when all nodes were asked for their heads. */
   readonly look: (number?: number) => Promise<unknown>;
   /** The head that calls see now; undefined while the stored chain is not the nodes' chain. */
   readonly shown: { readonly head: Position | undefined };
-  /** Makes reads see what another process has written to the store. */
+  /** Makes reads see the writes of another process to the store. */
   readonly refresh?: () => void;
   readonly leader: () => string | undefined;
   readonly whyStopped: () => string | undefined;
@@ -73,16 +73,16 @@ export type ViewSourceParts = {
   readonly finalAfter?: number | undefined;
 };
 
-/** How long an answer waits for a block that a node has already, in milliseconds. */
+/** How long a call waits for a block that a node has already, in milliseconds. */
 const REACH_TIMEOUT_MS = 2_000;
-/** How long a call waits until the chain is followed, and how often it looks, in milliseconds. */
+/** How long a call waits until the chain is live, and how often it looks, in milliseconds. */
 const LIVE_TIMEOUT_MS = 3_000;
 const LOOK_AGAIN_MS = 50;
 
-/** How often a query is run at most: it is run again when a reorganisation changed the chain meanwhile. */
+/** How often a query is run at most: a reorg during the query makes it run again. */
 const ATTEMPTS = 3;
 
-/** What a view has from the chain behind it. */
+/** The parts of the chain that a view uses. */
 export type ViewParts = Pick<
   ViewSourceParts,
   "store" | "writer" | "turns" | "leader" | "finalAfter"
@@ -100,7 +100,7 @@ export class ViewSource {
   }
 
   /**
-   * How calls see the chain now; undefined while the stored chain is not the nodes' chain.
+   * A view of the chain as it is now; undefined while the stored chain is not the nodes' chain.
    * @param isShared All members of a batch share the view.
    */
   view(isShared = false): ChainView | undefined {
@@ -111,7 +111,7 @@ export class ViewSource {
     return head && new ChainView({ head, isShared, staleness }, this.#viewParts);
   }
 
-  /** As `view`, but after a start it waits a little until the chain is followed. */
+  /** As `view`, but after a start the call waits a little until the chain is live. */
   async liveView(signal: Signal): Promise<ChainView | undefined> {
     const { clock, look } = this.#parts;
     if (this.whyStopped !== undefined) return undefined;
@@ -123,12 +123,12 @@ export class ViewSource {
     return this.view();
   }
 
-  /** Why the chain is not followed now: its store cannot be written. In words for a person. */
+  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
   get whyStopped(): string | undefined {
     return this.#parts.whyStopped();
   }
 
-  /** The newest block that a node tells, unproven: for calls that cannot wait until the chain is followed. */
+  /** The newest block of the first node that tells one, unproven: for calls that cannot wait until the chain is live. */
   async headOfNodes(signal: Signal): Promise<Position | undefined> {
     const { dialect, pool } = this.#parts;
     for (const node of pool.bestForBlocks()) {
@@ -138,14 +138,14 @@ export class ViewSource {
     return undefined;
   }
 
-  /** Resolves when the head is at the number or all nodes were asked, at a timeout, or when the signal aborts. */
+  /** Waits until the head is at the number or all nodes were asked, or until the timeout, or until the signal aborts. */
   async reach(number: number, signal: Signal): Promise<void> {
     const { look, clock } = this.#parts;
     if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
     await within(REACH_TIMEOUT_MS, look(number), { clock, signal });
   }
 
-  /** A block that is not in the store, fetched from the nodes: proven, and stored when it is old. */
+  /** Has the writer fetch and prove a block that is not in the store, and store it. */
   async fetch(reference: Reference): Promise<Sought> {
     const { store, writer } = this.#parts;
     const fetched = await writer.fetch(reference);
@@ -158,7 +158,7 @@ export class ChainView {
   readonly head: Position;
   readonly staleness: Staleness | undefined;
   readonly #isShared: boolean;
-  /** Made when a tag is asked for first, since most calls name none. */
+  /** Created when a call first names a tag, since most calls name none. */
   #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
@@ -183,7 +183,7 @@ export class ChainView {
     return this.#parts.leader();
   }
 
-  /** The head's number and time. */
+  /** The head's number, and its time in milliseconds since 1970. */
   get newest(): { number: number; timestampMs: number } {
     const { number, hash } = this.head;
     return { number, timestampMs: (this.#parts.store.outline(hash)?.timestamp ?? 0) * 1000 };
@@ -209,19 +209,19 @@ export class ChainView {
     const { store } = this.#parts;
     if (number > this.head.number) return undefined;
     const block = store.blockAt(number);
-    // The store may have gone on to another head since.
+    // The store may have moved to another head since.
     const isOther = number === this.head.number && block?.hash !== this.head.hash;
     return isOther ? store.blockOf(this.head.hash) : block;
   }
 
-  /** The number with the canonical hash, if that block is in the store. */
+  /** The number with the canonical hash, if the store has the block. */
   positionAt(number: number): Position | undefined {
     if (number === this.head.number) return this.head;
     const hash = number < this.head.number ? this.#parts.store.hashAt(number) : undefined;
     return hash === undefined ? undefined : { number, hash };
   }
 
-  /** Any block of the store, on this chain or beside it, that is not newer than the head. */
+  /** Any block of the store, on this chain or beside it, that is not above the head. */
   blockOf(hash: string): StoredBlock | undefined {
     const block = this.droppedBlock(hash);
     return block && block.number <= this.head.number ? block : undefined;
@@ -232,12 +232,12 @@ export class ChainView {
     return this.#parts.store.hashAt(number);
   }
 
-  /** Whether the head is still canonical: then all that was read from this view was of one chain. */
+  /** Whether the head is still canonical: then all reads from this view were of one chain. */
   get holds(): boolean {
     return this.hashAt(this.head.number) === this.head.hash;
   }
 
-  /** Any block of the store, whatever its height: for example one that a reorganisation removed. */
+  /** Any block of the store, whatever its height: for example a block that a reorg removed. */
   droppedBlock(hash: string): StoredBlock | undefined {
     return this.#parts.store.blockOf(hash);
   }
@@ -246,41 +246,41 @@ export class ChainView {
     return this.blockAt(number)?.hash === hash;
   }
 
-  /** Where a transaction of this chain is, if that block is in the store. */
+  /** The block of a transaction of this chain and the transaction's index, if the store has the block. */
   transaction(hash: string): { block: StoredBlock; index: number } | undefined {
     const position = this.#parts.store.transactionPosition(hash);
     const block = position && this.blockAt(position.number);
     return block && { block, index: position.index };
   }
 
-  /** See `ViewSource`. */
+  /** As `ViewSource.fetch`. */
   fetch(reference: Reference): Promise<Sought> {
     return this.#parts.source.fetch(reference);
   }
 
-  /** The traces of a transaction as JSON, where they were kept. */
+  /** The traces of a transaction as JSON, if they were kept. */
   keptTrace(blockHash: string, position: StoredTracePosition): Buffer | undefined {
     return this.#parts.store.trace(blockHash, position);
   }
 
-  /** Keeps traces with a block that is final, while the store has the block. Nothing is thrown where that fails. */
+  /** Keeps traces with a block, if the block is final and stored. Rejects when the writer fails: callers ignore that. */
   async keepTrace(block: Position, position: StoredTracePosition, json: Buffer): Promise<void> {
     if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash)) return;
     await this.#parts.writer.keepTrace(block.hash, position, json);
   }
 
-  /** Logs of blocks older than the window, as a JSON array, where they were kept. */
+  /** Logs of blocks older than the window, as a JSON array, if they were kept. */
   keptLogs(segment: LogSegment): Buffer | undefined {
     return this.#parts.store.segment(segment);
   }
 
-  /** Keeps the logs of blocks that are final. Nothing is thrown where that fails. */
+  /** Keeps the logs of blocks, if all are final. Rejects when the writer fails: callers ignore that. */
   async keepLogs(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
     if (segment.to <= (await this.#finalNumber()))
       await this.#parts.writer.keepSegment(segment, logs);
   }
 
-  /** Nothing above this number is kept for good. Nodes of some chains know no finalized block, or took one back. */
+  /** The highest number that counts as final. Nodes of some chains know no finalized block, or have taken one back. */
   async #finalNumber(): Promise<number> {
     const told = (await this.tagged("finalized"))?.number;
     const { finalAfter } = this.#parts;
@@ -289,10 +289,7 @@ export class ChainView {
     return Math.min(told ?? known, known);
   }
 
-  /**
-   * The newest block that the nodes call safe or finalized, not above the head of this view; undefined when they know
-   * none.
-   */
+  /** The newest block that nodes call safe or finalized, not above this head; undefined when the nodes know none. */
   tagged(tag: Tag): Promise<Position | undefined> {
     this.#tags ??= new TagOrder(this.head, this.#parts.writer);
     return this.#tags.find(tag);
@@ -313,12 +310,12 @@ export class ChainView {
     return source.view() ?? this;
   }
 
-  /** Has all nodes asked for their heads soon, because one of them has something new. */
+  /** Has the writer ask all nodes for their heads soon, because a node has something new. */
   hurry(): void {
     this.#parts.writer.hurry();
   }
 
-  /** Lets other work run; to be awaited now and then while many blocks are read. */
+  /** Lets other work run; a call that reads many blocks awaits it now and then. */
   async pause(): Promise<void> {
     const { turns } = this.#parts;
     if (turns.join() === "over") await turns.next();
@@ -345,10 +342,8 @@ export class ChainView {
   }
 
   /**
-   * The matching logs of a range between tail and head, all of one and the same chain; one more than
-   * `most` at least when there are too many.
-   *
-   * @returns undefined when the range left the store, or the chain was reorganised again and again.
+   * The matching logs of a range between tail and head, all of one chain; when there are too many, more than `most`.
+   * @returns undefined when the range left the store, or reorgs interrupted every attempt.
    */
   logs(query: LogQuery): LogSelection | undefined | Promise<LogSelection | undefined> {
     return doFrom(this.#search(query), this.#parts.turns);

@@ -1,5 +1,5 @@
-// The followed chain of one network: its store, the follower and the backfill that write it, and the views that calls
-// get.
+// The followed chain of one network: joins its store, the follower and the backfill that write the store, and the views
+// through which calls read it.
 
 import type { Logger } from "pino";
 import { fileIdOf, type Opening, takeFolder } from "../disk/environment-folder.ts";
@@ -29,12 +29,12 @@ import { type StoreWriting, type TakeBlock, takeHere } from "./writing.ts";
 export type ChainOptions = {
   readonly network: string;
   readonly chainId: number;
-  /** See `ViewSourceParts`. */
+  /** A block is final when it is this many blocks below the head; undefined: only the nodes can tell. */
   readonly finalAfter?: number | undefined;
-  /** The folder of the store; made when it is not there. */
+  /** The folder of the store; created if it is missing. */
   readonly path: string;
   readonly windowBlocks: number;
-  /** How many bytes of disk the store may take. */
+  /** The most disk space that the store may take, in bytes. */
   readonly bytes: number;
   readonly proof: ProofMode;
   readonly limits: BlockLimits;
@@ -50,27 +50,27 @@ export type ChainParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly freshness: HeadFreshness;
-  /** The thread that takes blocks and writes the store; undefined where this thread does so. */
+  /** The thread that fetches and proves blocks and writes the store; undefined where this thread does so. */
   readonly thread?: WriterThread | undefined;
 };
 
 type Fetching = { readonly hash: string } | NotFetched;
 
-/** For this time the usual age of a head is taken from the same blocks, in milliseconds. */
+/** The chain computes the unusual age of a head anew after this time, in milliseconds. */
 const LEARNED_FOR_MS = 60_000;
 const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 
-/** After this time an open store is not taken for the reason why the process dies, in milliseconds. */
+/** A process that lives this long after it opened the store, in milliseconds, was not killed by a damaged store. */
 const OF_USE_AFTER_MS = 60_000;
 
-/** For this time after a node was caught, no logs of old blocks from it are kept, in milliseconds. */
+/** For this time after an upstream was caught, the chain keeps no logs of old blocks from it, in milliseconds. */
 const DISTRUST_MS = 600_000;
 
 export class Chain implements ChainWriter {
   readonly views: ViewSource;
   readonly #store: StoreWriting;
   readonly #writable: Writable;
-  /** The store is known to be of this chain and of this format. */
+  /** Whether the store was made ready for this chain and this format. */
   #isPrepared = false;
   #preparing: Promise<void> | undefined;
   readonly #prover: Prover;
@@ -78,14 +78,14 @@ export class Chain implements ChainWriter {
   readonly #follower: Follower;
   readonly #backfill: Backfill;
   readonly #tagged: TaggedBlocks;
-  /** Blocks being fetched for callers, by reference: one fetch for all of them. */
+  /** The fetches that run for callers, by hash or number: callers that want the same block share one fetch. */
   readonly #fetching = new Map<string, Promise<Fetching>>();
-  /** As of the last chain update, in memory, since every call asks for it. */
+  /** The head as of the last chain update. It is in memory, since every call reads it. */
   #head: Position | undefined;
-  /** The head that calls see: it is undefined until the chain is live. */
+  /** The head that calls see; undefined until the chain is live. */
   readonly #shown: { head: Position | undefined } = { head: undefined };
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
-  /** When each upstream was caught giving wrong logs or blocks, by its name. */
+  /** The times at which upstreams were caught giving wrong logs or blocks, by the upstream's name. */
   readonly #distrustedAt = new Map<string, number>();
   readonly #opening: Opening;
   readonly #storeId: string;
@@ -176,13 +176,13 @@ export class Chain implements ChainWriter {
     }
   }
 
-  /** @throws StoreUnavailable when its format is newer; an error when the folder cannot be read or written. */
+  /** @throws StoreUnavailable when the store's format is newer; an error when the folder cannot be read or written. */
   #openStore(
     options: StoreSize & { readonly path: string },
     run: RunWrite,
   ): { readonly store: StoreWriting; readonly take: TakeBlock } {
     const { dialect, turns, thread } = this.#parts;
-    // What this thread took is whole.
+    // `takeHere` returns whole records, so a `BlockStore` can write them.
     if (!thread)
       return { store: new BlockStore(options, { run }), take: takeHere({ dialect, turns }) };
     const onBegunAgain = (): void => {
@@ -194,8 +194,8 @@ export class Chain implements ChainWriter {
   }
 
   async start(): Promise<void> {
-    // Where another thread writes, it is begun when callers are let in, and the follower waits for it: nothing is shown
-    // until then.
+    // The writer thread starts only when the gateway lets callers in, and the follower waits for the thread. Until then
+    // calls see no stored chain.
     if (!this.#parts.thread) await this.#prepare().catch(unlessNotWritable);
     this.#forgetStrangers();
     this.#headIs(this.#store.tables.head);
@@ -203,7 +203,7 @@ export class Chain implements ChainWriter {
     this.#follower.start();
   }
 
-  /** The backfill begins only now, since callers wait for the head. */
+  /** Starts the backfill once the chain is live, since callers wait for the head first. */
   #liveChanged(): void {
     this.#headIs(this.#head);
     if (this.#follower.isLive) this.#backfill.start();
@@ -232,11 +232,11 @@ export class Chain implements ChainWriter {
 
   #writableChanged(isWritable: boolean): void {
     this.#parts.metrics.storeWritable(this.#options.network, isWritable);
-    this.#isPrepared = false; // the writing of a huge block may have been cut off
+    this.#isPrepared = false; // the failure may have cut off the writing of a huge block
     this.#follower.hurry();
   }
 
-  /** Sets another size of the store and another proof mode: for blocks that are taken from now on. */
+  /** Sets the size of the store, and the proof mode and the limits for blocks that are fetched from now on. */
   reconfigure(
     changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof" | "limits" | "upstreams">,
   ): void {
@@ -258,7 +258,7 @@ export class Chain implements ChainWriter {
     this.#opening.closed();
   }
 
-  /** Why the chain does not move; undefined when nothing stops it. */
+  /** The reason why the chain cannot advance, in words; undefined while nothing stops the chain. */
   get whyStuck(): string | undefined {
     const { hurdle } = this.#follower;
     return hurdle === undefined
@@ -268,7 +268,7 @@ export class Chain implements ChainWriter {
 
   // For the processes that read the store.
 
-  /** Calls `listener` after each chain update; returns how to stop. */
+  /** Calls `listener` after each chain update. @returns A function that ends these calls. */
   onUpdate(listener: () => void): () => void {
     return this.#follower.onUpdate(listener);
   }
@@ -282,7 +282,7 @@ export class Chain implements ChainWriter {
     return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 
-  /** Resolves when the head is at the number, if one is given, or when all nodes were asked for their heads. */
+  /** Asks all nodes for their heads. Resolves when the head has reached the number, or when all nodes were asked. */
   look(number = Number.POSITIVE_INFINITY): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -344,7 +344,7 @@ export class Chain implements ChainWriter {
     );
   }
 
-  /** A block that is not in the store, fetched from the nodes. It is stored when it is older than the window. */
+  /** Fetches a block that the store lacks, and stores it; a block above the head is left to the follower. */
   fetch(reference: Reference): Promise<Fetching> {
     const name = "hash" in reference ? reference.hash.toLowerCase() : String(reference.number);
     const underWay = this.#fetching.get(name);
@@ -358,7 +358,7 @@ export class Chain implements ChainWriter {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
     const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
-    // Where every block must be proven, a block that could not be had as a whole is not asked for in parts.
+    // In the mode `strict` the call fails then, and does not go to a node, whose answer nothing would prove.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
     if (found.kind !== "found") return found.kind;
@@ -375,10 +375,7 @@ export class Chain implements ChainWriter {
     return this.#ifStored(hash) ?? "unanswered";
   }
 
-  /**
-   * Whether some node has another block at this number: old blocks are not linked to the followed ones, so nothing else
-   * shows it.
-   */
+  /** Whether a node has another block at this number. The store cannot tell: old blocks are not linked to its chain. */
   async #isContested(number: number, hash: string): Promise<boolean> {
     const nodes = this.#parts.pool.usable();
     if (nodes.length < 2) return false;
@@ -392,7 +389,7 @@ export class Chain implements ChainWriter {
     return this.#store.tables.outline(hash) && { hash };
   }
 
-  /** To be called when a node said that our head is the newest block. */
+  /** Tells the freshness that a node confirmed our head as the newest block. @param at When, by the clock's `now`. */
   #confirm(at: number): void {
     const { clock, freshness } = this.#parts;
     const { head } = this.#store.tables;
@@ -410,7 +407,7 @@ export class Chain implements ChainWriter {
   }
 }
 
-/** Ignores that something cannot be written now: it is written later, or not needed. */
+/** Ignores that the disk refuses a write now: a later write makes up for it, or nobody needs it. */
 function unlessNotWritable(error: unknown): void {
   if (!(error instanceof NotWritable)) throw error;
 }

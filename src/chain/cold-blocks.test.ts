@@ -9,9 +9,9 @@ import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { asTheyAre, packed, partKey } from "./block-tables.ts";
 
-/** Half of it is more than 300 blocks take, compressed or not, when their number is small. */
+/** A budget in bytes: half of it is more than 300 blocks take, compressed or not. */
 const PLENTY = 2 ** 40;
-/** Half of it is less than 300 blocks take. */
+/** A budget in bytes: half of it is less than 300 blocks take. */
 const SMALL = 8_000_000;
 const NEWEST = 256;
 
@@ -52,7 +52,7 @@ const blocks = (from: number, to: number): BlockRecord[] =>
   Array.from({ length: to - from + 1 }, (_, index) => block(from + index).record);
 
 const isPackedAt = (number: number): boolean => store.tables.isPacked(hashOf(`${number}`));
-/** The numbers of the first and the last block that are compressed. */
+/** The numbers of the first and the last block that is compressed. */
 const packedRange = (from: number, to: number): number[] => {
   const all = Array.from({ length: to - from + 1 }, (_, index) => from + index).filter(isPackedAt);
   return [...new Set([...all.slice(0, 1), ...all.slice(-1)])];
@@ -65,7 +65,7 @@ const isAnsweredAsGiven = (number: number): boolean => {
 /** Adds blocks below the tail, newest first. */
 const prepend = async (records: readonly BlockRecord[]): Promise<boolean> =>
   (await store.below.add(records)) && (await store.below.finish()) === records.length;
-/** What goes on beside the changes is done when the next one is. */
+/** Waits for the background work of the last change: the next change waits for it, too. */
 const settle = (): Promise<unknown> => store.apply({ removed: 0, added: [] });
 
 it("compresses nothing while the store is small", async () => {

@@ -1,5 +1,5 @@
-// Which blocks of the window are compressed: the oldest ones, once the store is large. The newest blocks stay as the
-// nodes wrote them, since callers ask for them most.
+// Compresses the oldest blocks of the window once the store is large. The newest blocks stay as the nodes wrote them,
+// since callers ask for them most.
 
 import type { Work } from "../lib/turns.ts";
 import type { BlockEntries } from "./block-entries.ts";
@@ -8,9 +8,9 @@ import { inTransactions, type StoreSize } from "./store-room.ts";
 
 /** A store up to this size compresses nothing, in bytes on disk. */
 const PLAIN_BYTES = 2 ** 30;
-/** The same as a share of the budget, where that is smaller. */
+/** The same limit as a share of the budget, where that is smaller. */
 const PLAIN_SHARE = 0.5;
-/** How many of the newest blocks are never compressed, whatever they take. */
+/** How many of the newest blocks are never compressed, whatever room they take. */
 const NEWEST = 256;
 /** How many blocks are compressed after one change: more than are added at the head, so that the backlog shrinks. */
 const AT_ONCE = 4;
@@ -37,15 +37,12 @@ export class ColdBlocks {
     this.#budget = bytes;
   }
 
-  /** How a block is encoded that is added below this number: there is no plain block below a compressed one. */
+  /** The encoding of a block that is added below this number: a plain block is never below a compressed one. */
   encodingBelow(number: number | undefined): PartEncoding {
     return this.#isLarge || (number !== undefined && this.#isPackedAt(number)) ? packed : asTheyAre;
   }
 
-  /**
-   * Compresses some of the oldest plain blocks, where the store is large. Nobody waits for it; after a failure it is
-   * tried again at the next change.
-   */
+  /** Compresses some of the oldest plain blocks of a large store in the background. The next change retries a failure. */
   begin(): void {
     if (!this.#isLarge || this.#isClosing) return;
     this.#underWay ??= inTransactions(this.#packSome(), {
@@ -58,7 +55,7 @@ export class ColdBlocks {
       });
   }
 
-  /** Resolves when the work that was begun is done. */
+  /** Resolves when the background work is done. */
   async finish(): Promise<void> {
     await this.#underWay;
   }

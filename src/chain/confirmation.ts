@@ -1,9 +1,9 @@
-// Something that some nodes say while others are silent. It is believed when they have said it for a while.
+// A claim that some nodes make while others are silent. The claim is believed once nodes have repeated it for a while.
 import type { Clock } from "../lib/clock.ts";
 
-/** It is believed after this time, in milliseconds. */
+/** A claim is believed when it has been made for this time, in milliseconds. */
 const LONG_MS = 5_000;
-/** After this time without being said again, it counts from the start, in milliseconds. */
+/** A claim that is not repeated within this time, in milliseconds, starts over. */
 const FORGOTTEN_AFTER_MS = 15_000;
 
 export class Confirmation {
@@ -16,7 +16,7 @@ export class Confirmation {
     this.#clock = parts.clock;
   }
 
-  /** How often it was said in a row. */
+  /** How often the claim was made in a row. */
   get times(): number {
     return this.#times;
   }
@@ -25,7 +25,7 @@ export class Confirmation {
     return this.#times > 0 && this.#lastMs - this.#sinceMs >= LONG_MS;
   }
 
-  /** To be called when it is said again. */
+  /** Records that the claim was made. */
   say(): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#lastMs > FORGOTTEN_AFTER_MS) this.end();
@@ -34,7 +34,7 @@ export class Confirmation {
     this.#lastMs = nowMs;
   }
 
-  /** To be called when it is no longer said. */
+  /** Records that the claim is no longer made. */
   end(): void {
     this.#times = 0;
   }

@@ -1,4 +1,4 @@
-// How the nodes of a family are asked for what a chain is made of: blocks of EVM networks, epochs of Conflux networks.
+// How a chain is read from the nodes of a family: blocks of EVM networks, epochs of Conflux networks.
 
 import type { NetworkSettings } from "../config/schema.ts";
 import type { Signal } from "../lib/cancellation.ts";
@@ -15,8 +15,8 @@ export type Reference = { readonly hash: string } | { readonly number: number };
 export type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
 
 /**
- * How a node is asked while a chain is followed.
- * @param maxBytes The largest answer that is taken; left out: as for any call.
+ * A function that makes calls to a node on behalf of the follower.
+ * @param maxBytes The largest reply that is accepted, in bytes; left out: as for any call.
  */
 export const askingOf =
   (node: AskedNode, signal: Signal, maxBytes?: number): Ask =>
@@ -26,7 +26,7 @@ export const askingOf =
 /** The largest block number: the store writes block numbers in four bytes. */
 export const LARGEST_NUMBER = 0xffff_ffff;
 
-/** A block as JSON, and parsed. */
+/** A block as a node's JSON, and parsed. */
 export type FetchedBlock = {
   readonly json: BlockJson;
   readonly block: GivenBlock;
@@ -46,9 +46,9 @@ export type Fetched =
   /** The node does not know the block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "failed"; readonly reason: string }
-  /** The block is larger than `limits.block` allows: its answer was not read to the end. */
+  /** The block is larger than `limits.block` allows. */
   | { readonly kind: "too large"; readonly reason: string }
-  /** The answer is not a block, or these are not its receipts. */
+  /** The reply is not a block, or the receipts are not those of the block. */
   | { readonly kind: "garbage"; readonly reason: string };
 
 /** The limits of one block. */
@@ -60,21 +60,21 @@ export type FetchTerms = {
   readonly signal: Signal;
 };
 
-/** The words by which nodes name blocks; each family has its own. */
+/** A name that nodes give to a block, such as `latest`; each family has its own names. */
 export type Tag = "latest" | "safe" | "finalized" | `latest_${string}`;
 
 /** None of these functions rejects. */
 export type ChainDialect = {
   readonly kind: "blocks" | "epochs";
-  /** Methods that a node may do without. */
+  /** Methods that a node may lack. */
   readonly optional: readonly string[];
   fetchBlock(reference: Reference, node: AskedNode, terms: FetchTerms): Promise<Fetched>;
-  /** The number and hash of the block that a node has at a number, or by a tag; undefined when it does not tell. */
+  /** The number and hash of the block that a node has at a number, or by a tag; undefined when the node does not tell. */
   readPosition(
     numberOrTag: number | Tag,
     node: AskedNode,
     signal: Signal,
   ): Promise<Position | undefined>;
-  /** Whether the node knows the block with this hash; undefined when it does not tell. */
+  /** Whether the node knows the block with this hash; undefined when the node does not tell. */
   knowsBlock(hash: string, node: AskedNode, signal: Signal): Promise<boolean | undefined>;
 };

@@ -1,4 +1,4 @@
-// One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
+// Fetches one block, its receipts and its uncles from one node, in whichever dialect the node speaks.
 
 import { isHash, toQuantity } from "../evm/values.ts";
 import { type PlacedList, parseList } from "../jsonrpc/element-reader.ts";
@@ -20,7 +20,7 @@ import {
 } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
-/** How many receipts are asked for at the same time where a node gives them one by one. */
+/** How many receipts are fetched at the same time where a node gives them one by one. */
 const AT_ONCE = 16;
 const BY_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"] as const;
 
@@ -83,7 +83,7 @@ async function fetchReceipts(
   if (transactions.length === 0) return NO_RECEIPTS;
   for (const method of BY_BLOCK) {
     if (node.isMissing(method)) continue;
-    // By hash first, since the number may mean another block by now; but some nodes take only numbers.
+    // By hash first, since a reorg may have changed the block at the number; but some nodes accept only numbers.
     for (const reference of [block.hash, block.number]) {
       const reply = await ask(method, [reference]);
       if (reply.kind === "result") return isNull(reply.json) ? { kind: "unknown" } : reply.json;
@@ -108,7 +108,7 @@ async function receiptsOneByOne(
     );
     for (const reply of replies) {
       if (reply.kind !== "result") return failed(reply, limits.bytes);
-      if (isNull(reply.json)) return { kind: "unknown" }; // there was a reorganisation meanwhile, or the node lags
+      if (isNull(reply.json)) return { kind: "unknown" }; // a reorg removed the transaction meanwhile, or the node lags
       bytes += reply.json.length;
       if (bytes > limits.bytes) return tooLarge(`receipts of more than ${limits.bytes} bytes`);
       receipts.push(Buffer.from(receipts.length === 0 ? "[" : ","), reply.json);
@@ -117,10 +117,10 @@ async function receiptsOneByOne(
   return Buffer.concat([...receipts, Buffer.from("]")]);
 }
 
-/** How many uncles are fetched at most. No chain has more than two in a block, and each is a call. */
+/** A block with more uncles gets none of them: no chain has more than two in a block, and each takes a call. */
 const MOST_UNCLES = 16;
 
-/** The headers of the block's uncles; undefined when it names none, or the node does not give them. */
+/** The headers of the block's uncles; undefined when the block names none, or the node does not give them. */
 async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buffer | undefined> {
   if (!Array.isArray(uncles) || uncles.length === 0 || uncles.length > MOST_UNCLES)
     return undefined;
@@ -133,7 +133,7 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
   return Buffer.from(`[${headers.join(",")}]`);
 }
 
-/** Reads the answer to a block call. What has no hash, parent and number of a block is garbage. */
+/** Reads the reply to a block call. A reply without the hash, parent and number of a block is garbage. */
 async function readBlock(
   json: Buffer,
   terms: FetchTerms,
@@ -147,7 +147,7 @@ async function readBlock(
   const isLinked = isHash(hash) && isHash(parentHash) && typeof number === "string";
   if (list.kind !== "parsed" || !isLinked || !/^0x[0-9a-f]{1,8}$/i.test(number))
     return garbage("this is no block");
-  // A block without its own list of transactions is refused later, when it is taken apart.
+  // `fetchReceipts` refuses a block whose transactions are not an array.
   const whole = Array.isArray(transactions) ? { ...block, transactions: list.elements } : block;
   return { kind: "block", block: whole as ParsedBlock, at: list.at };
 }
@@ -192,7 +192,7 @@ function positionIn(json: Buffer): Position | undefined {
   return isNumber && isHash(position.hash) ? position : undefined;
 }
 
-/** `eth_*`. */
+/** The dialect of EVM networks: `eth_*`. */
 export const blockDialect: ChainDialect = {
   kind: "blocks",
   optional: BY_BLOCK,

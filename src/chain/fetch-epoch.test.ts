@@ -10,7 +10,7 @@ import { logsIn } from "./log-index.ts";
 const hashOf = (name: string): string => `0x${Buffer.from(name.padEnd(32)).toString("hex")}`;
 const never = new AbortController().signal;
 
-/** An epoch of two blocks: the pivot is the last. */
+/** The pivot of epoch 7 is the last of its two blocks, `side` and `pivot`. */
 const block = (name: string, epoch: number, parent: string) => ({
   ...{ hash: hashOf(name), parentHash: hashOf(parent), epochNumber: `0x${epoch.toString(16)}` },
   timestamp: "0x64",
@@ -37,7 +37,7 @@ const answers: Answers = {
 };
 const REFUSED: Reply = { kind: "refused", code: -32602, message: "no such epoch", json: "{}" };
 
-/** @param later What a call is answered from its second time on. */
+/** @param later The answers to a call from its second time on. */
 function nodeWith(changed: Answers = {}, later: Answers = {}): AskedNode {
   const asked = new Set<string>();
   return {

@@ -1,5 +1,5 @@
-// One epoch of a Conflux network as a block of the followed chain. It has the pivot block's number, hash and parent.
-// The blocks of the epoch stand in the place of transactions, each with its logs in the place of a receipt.
+// Fetches one epoch of a Conflux network as a block of the followed chain, with the pivot block's number, hash and
+// parent. The blocks of the epoch take the place of transactions; the logs of each block take the place of a receipt.
 
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -21,7 +21,7 @@ import {
 
 type Pivot = { readonly number: number; readonly hash: string; readonly json: Json };
 
-/** `cfx_*`. A block is known when it is the pivot of its epoch. */
+/** The dialect of Conflux networks: `cfx_*`. A node knows a block if the block is the pivot of its epoch. */
 export const epochDialect: ChainDialect = {
   kind: "epochs",
   optional: [],
@@ -39,7 +39,7 @@ export const epochDialect: ChainDialect = {
   },
 };
 
-/** The head is the newest epoch that was executed: later ones have no logs yet. */
+/** The head is the newest epoch that was executed: later epochs have no logs yet. */
 const TAGS: Readonly<Record<string, string>> = {
   latest: "latest_state",
   safe: "latest_confirmed",
@@ -48,15 +48,15 @@ const TAGS: Readonly<Record<string, string>> = {
 const epochOf = (numberOrTag: number | Tag): string =>
   typeof numberOrTag === "number" ? toQuantity(numberOrTag) : (TAGS[numberOrTag] ?? numberOrTag);
 
-/** undefined when the node has no such epoch. */
+/** @returns undefined when the node has no such epoch. */
 async function readPivot(epoch: string, ask: Ask): Promise<Pivot | "failed" | undefined> {
   const reply = await ask("cfx_getBlockByEpochNumber", [epoch, false]);
-  // Nodes refuse what is beyond their newest epoch.
+  // Nodes refuse epochs above their newest one.
   if (reply.kind === "refused") return undefined;
   return reply.kind === "result" ? pivotIn(reply.json) : "failed";
 }
 
-/** The pivot block with this hash; undefined when the node has none, or it is not the pivot any more. */
+/** The pivot block with this hash; undefined when the node has no such block, or the block is not a pivot any more. */
 async function pivotWith(hash: string, ask: Ask): Promise<Pivot | "failed" | undefined> {
   const reply = await ask("cfx_getBlockByHash", [hash, false]);
   if (reply.kind !== "result") return reply.kind === "refused" ? undefined : "failed";
@@ -79,10 +79,7 @@ const BEYOND_BLOCKS = {
   reason: "a log of a block that is not of its epoch",
 } as const;
 
-/**
- * Nodes of 2021 give no more logs at once than a setting of theirs allows, which is at least this many, and do not say
- * so.
- */
+/** Conflux nodes of 2021 silently cut off lists of logs at a length that operators set, which is at least this many. */
 const SUSPICIOUS = 1000;
 
 /** Never rejects. */
@@ -101,7 +98,7 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
   ]);
   if (blocks.kind !== "result") return failed(blocks);
   const hashes = parsed(blocks.json);
-  // The pivot has changed meanwhile: nobody knows to which of both the replies belong.
+  // The pivot has changed meanwhile, so the logs may be those of either pivot.
   if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
   if (hashes.length > limits.transactions)
     return tooLarge(`more than ${limits.transactions} blocks`);
@@ -122,7 +119,7 @@ const failed = (reply: Reply): Fetched => ({
 });
 const tooLarge = (reason: string): Fetched => ({ kind: "too large", reason });
 
-/** Fetches the logs of each block of the epoch by itself: the epoch has more logs than the node gives at once. */
+/** Fetches the logs of each block by itself, for an epoch with more logs than the node gives at once. */
 async function logsOfEach(
   hashes: readonly string[],
   ask: Ask,
@@ -138,7 +135,7 @@ async function logsOfEach(
     if (bytes > limits.bytes) return "too many";
     const logs = elementsOf(reply.json);
     if (!logs) return undefined;
-    for (const log of logs) all.push(log); // there may be more logs than a function takes arguments
+    for (const log of logs) all.push(log); // a spread of all logs could exceed the limit of arguments
   }
   return all;
 }
@@ -146,7 +143,7 @@ async function logsOfEach(
 const elementsOf = (array: Buffer): Buffer[] | undefined =>
   findElements(array)?.map(({ start, end }) => array.subarray(start, end));
 
-/** The epoch as a block; undefined when a log belongs to none of its blocks. */
+/** The epoch as a block; undefined when a log belongs to none of the epoch's blocks. */
 function* asBlock(
   pivot: Pivot,
   hashes: readonly string[],
@@ -174,7 +171,7 @@ function* asBlock(
         receipts: Buffer.from(`[${receipts.join(",")}]`),
       },
       block,
-      // Logs of epochs never get `removed`: they stay as the node wrote them.
+      // `cutRecord` adds `removed` to logs that lack it. With it set here, the JSON stays as the node wrote it.
       receipts: groups.map((group) => ({
         logs: group.map((at) => ({ ...list[at], removed: false })),
       })),

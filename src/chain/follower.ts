@@ -24,35 +24,35 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
     readonly why: () => string | undefined;
   };
   readonly clock: Clock;
-  /** Is called when a node said that our head is its newest block. @param at When the node said so, by the clock's `now`. */
+  /** A callback: a node said that our head is its newest block. @param at When the node said so, by the clock's `now`. */
   readonly onConfirmed: (at: number) => void;
-  /** Is called when the chain may have become live, or is no longer live. */
+  /** A callback: the chain may have become live, or is no longer live. */
   readonly onLive: () => void;
 };
 
-/** A node that failed as leader is not chosen again for this time, in milliseconds, while there is another node. */
+/** The follower does not choose a node that failed as leader again for this time, in milliseconds, if others can lead. */
 const DISTRUST_MS = 3_000;
-/** After this time, in milliseconds, all nodes are asked for their heads, not only the leader. */
+/** The follower asks all nodes for their heads, not only the leader, when this time has passed, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
-/** After this many tries the chain goes live, although the head has changed since the try before. */
+/** After this many attempts the chain goes live even if the head has changed since the attempt before. */
 const LIVE_AFTER = 3;
-/** Nodes that push their heads are also polled, but less often: no node pushes a head that is lower than the last one. */
+/** Nodes that push their heads are also polled, but less often: no node pushes a head that is lower than its last. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 
 export class Follower {
   readonly #heads: NodeHeads;
   readonly #distrustedUntil = new Map<string, number>();
-  /** The nodes that push their heads. Another node of the same name may take the place of one of them. */
+  /** The nodes that push their heads. A reload may give the name of one of them to another node. */
   readonly #watched = new Set<FollowedNode>();
   #leader: string | undefined;
   #isLive = false;
-  /** Why the stored chain is not extended now; undefined again when it is live. */
+  /** Why the stored chain is not extended now; undefined again when the chain is live. */
   #whyStopped: string | undefined;
-  /** The hash of the head to which the stored chain was extended last, before the chain went live. */
+  /** The hash of the head that the stored chain reached last, before the chain went live. */
   #reached: string | undefined;
   #triesToGoLive = 0;
   #lookedAroundAt = Number.NEGATIVE_INFINITY;
-  /** These are called when all nodes were asked once more. */
+  /** Resolves the promises of `lookAround` when all nodes were asked once more. */
   #waiting: (() => void)[] = [];
   #isUrgent = false;
   #wake: () => void = () => undefined;
@@ -103,13 +103,13 @@ export class Follower {
     return this.#leader;
   }
 
-  /** Asks all nodes for their heads now. To be called when there is probably a new block. */
+  /** Asks all nodes for their heads now, because there is probably a new block. */
   hurry(): void {
     this.#isUrgent = true;
     this.#wake();
   }
 
-  /** Asks all nodes for their heads, and extends the stored chain up to the best head. Resolves also when that failed. */
+  /** Asks all nodes for their heads, and extends the stored chain up to the best head. Resolves even if that fails. */
   lookAround(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -117,7 +117,7 @@ export class Follower {
     });
   }
 
-  /** Calls `listener` after each chain update. @returns What ends these calls. */
+  /** Calls `listener` after each chain update. @returns A function that ends these calls. */
   onUpdate(listener: () => void): () => void {
     this.#onUpdate.add(listener);
     return () => this.#onUpdate.delete(listener);
@@ -186,7 +186,7 @@ export class Follower {
     if (nodes.some(({ name }) => !this.#isDistrusted(name))) this.#wake(); // another node may lead
   }
 
-  /** Extends the stored chain up to the head. @returns "stopped" when the store cannot be written. */
+  /** Extends the stored chain up to the head. @returns false when that failed; "stopped" when the disk refuses writes. */
   async #advanceTo(
     head: Position,
     chosen: FollowedNode,
@@ -202,7 +202,7 @@ export class Follower {
     return this.#advance.to(head, chosen, nodes);
   }
 
-  /** From now on calls go to the nodes: callers are not shown a head that grows old. */
+  /** Sends calls to the nodes from now on, so that no caller sees a head that grows old. */
   #stop(why: string): void {
     this.#whyStopped = why;
     this.#isLive = false;
@@ -212,8 +212,8 @@ export class Follower {
   }
 
   /**
-   * Until now callers saw the nodes' own head, which may have changed while blocks were fetched. So the chain goes live
-   * only when the nodes are asked once more and their head is still the same.
+   * Before the chain is live, callers see the nodes' own head, which may change while blocks are fetched. So the chain
+   * goes live only if the nodes have the same head when they are asked once more.
    */
   #goLive(head: Position): void {
     this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
@@ -239,7 +239,7 @@ export class Follower {
     return (this.#distrustedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
-  /** Tells the node's upstream its head and its branch: calls go first to nodes on the chain that callers are shown. */
+  /** Tells the upstream its node's head and branch: calls go first to nodes that are on the chain that callers see. */
   #tellWhereItStands(node: FollowedNode): void {
     const head = this.#heads.of(node);
     if (head) node.standsAt(head, this.#isElsewhere(node));

@@ -13,7 +13,7 @@ function storeOf(gaps: readonly number[]) {
   };
 }
 const every = (seconds: number, blocks: number): number[] => Array(blocks).fill(seconds);
-/** As miners find them: exponentially distributed, the same each time. */
+/** The times between blocks that miners find: exponentially distributed, and the same in each run. */
 const mined = every(13, 2_000).map((mean, index) => {
   const chance = ((index * 7919) % 2000) / 2000;
   return Math.round(-mean * Math.log(1 - chance));

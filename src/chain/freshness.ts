@@ -1,5 +1,5 @@
-// Whether the head of the followed chain may count as the newest block: nodes have confirmed it lately, and it is not
-// unusually old.
+// Decides whether the head of the followed chain may count as the newest block: nodes have confirmed the head lately, and
+// the head is not unusually old.
 
 import type { Logger } from "pino";
 import type { NetworkSettings } from "../config/schema.ts";
@@ -19,11 +19,11 @@ export type FreshnessParts = {
   readonly metrics: Pick<Metrics, "headSeen">;
 };
 
-/** What is known of the head in the process that follows the chain. */
+/** The facts of the head that the process that follows the chain sends to other processes. */
 export type HeadNews = {
   readonly number: number;
   readonly timestampMs: number;
-  /** How long ago a node said that this is the newest block, in milliseconds. */
+  /** The time since a node last said that this head is the newest block, in milliseconds. */
   readonly confirmedAgoMs: number;
   readonly blockMs: number;
   /** See `unusualAgeMs`. */
@@ -32,7 +32,7 @@ export type HeadNews = {
 
 /** Why the head may not be the newest block. */
 export type Staleness = {
-  /** `unconfirmed`: no node has said for that time that it is the newest. `old`: its own timestamp is that old. */
+  /** `unconfirmed`: no node has confirmed the head for `ms`. `old`: the head's own timestamp is `ms` old. */
   readonly kind: "unconfirmed" | "old";
   readonly ms: number;
 };
@@ -43,7 +43,7 @@ const LEAST_MS = 10_000;
 const MOST_MS = 60_000;
 
 export class HeadFreshness {
-  /** As of the last look, at most half a second ago, so that it costs nothing to read. */
+  /** The result of the last look, at most half a second old, so that calls read it at no cost. */
   staleness: Staleness | undefined;
   #seen: { readonly news: HeadNews; readonly at: number } | undefined;
   readonly #rounds: Rounds;
@@ -74,22 +74,22 @@ export class HeadFreshness {
     this.look();
   }
 
-  /** To be called on each confirmation where the chain is followed; elsewhere with the news of the writer. */
+  /** Takes a confirmation of the head: from the follower in its process, elsewhere from the news of the writer. */
   hear(news: HeadNews): void {
     const at = this.#parts.clock.now() - news.confirmedAgoMs;
-    // News that come late take back nothing.
+    // News that arrive late must not replace newer news.
     if (this.#seen && at < this.#seen.at) return;
     this.#seen = { news, at };
     if (this.staleness) this.look();
   }
 
-  /** The news for other processes, as of now. */
+  /** The news for other processes, with the times as of now. */
   news(): HeadNews | undefined {
     const { clock } = this.#parts;
     return this.#seen && { ...this.#seen.news, confirmedAgoMs: clock.now() - this.#seen.at };
   }
 
-  /** Whether it is stale now. */
+  /** Judges the head now, and logs a change. @returns undefined when the head is fresh, or not known. */
   look(): Staleness | undefined {
     const { clock, metrics } = this.#parts;
     if (!this.#seen) return undefined;
@@ -128,7 +128,7 @@ export class HeadFreshness {
   }
 }
 
-// What is usual on a network, judged by its own newest blocks.
+// The usual times of a network, learned from its own newest blocks.
 
 type BlockTimes = Pick<BlockTables, "head" | "tail" | "hashAt" | "outline">;
 
@@ -139,7 +139,7 @@ const LONGEST_MS = 6_000;
 /** The interval of polls while there are too few blocks to measure, in milliseconds. */
 const UNMEASURED_MS = 500;
 
-/** How often a node is asked for its head: half the middle time between two of the newest blocks, in milliseconds. */
+/** The interval of polls for a node's head: half the median time between two of the newest blocks, in milliseconds. */
 export function pollIntervalMs(store: BlockTimes): number {
   const { gaps } = timesOf(store, MEASURED_BLOCKS, 1);
   const middle = gaps.sort((a, b) => a - b)[Math.floor(gaps.length / 2)];
@@ -147,10 +147,10 @@ export function pollIntervalMs(store: BlockTimes): number {
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, middle * 500));
 }
 
-/** How many stretches of the chain, and how many blocks, are looked at to judge what is usual. */
+/** `unusualAgeMs` compares this many stretches of the chain, within this many blocks. */
 const STRETCHES = 128;
 const MOST_BLOCKS = 10_000;
-/** A chain that was watched for less than this is not known well enough, in seconds. */
+/** Stretches that together last less than this do not show what is usual, in seconds. */
 const WATCHED_SECONDS = 1_800;
 /** On a regular chain no stretch takes this many times as long as the average one. */
 const IRREGULAR = 3;
@@ -159,8 +159,8 @@ const BLOCKS_MISSING = 20;
 const LEAST_SECONDS = 120;
 
 /**
- * The age from which a head is unusually old, in milliseconds. Undefined while the stored blocks do not show it: there
- * are too few, or blocks come only when somebody wants one, as on a development chain, which may rest for any time.
+ * The age from which a head is unusually old, in milliseconds. undefined while the stored blocks do not show it: there
+ * are too few, or a development chain makes blocks on demand only, and may rest for any time.
  */
 export function unusualAgeMs(store: BlockTimes): number | undefined {
   const { head, tail = 0 } = store;
@@ -173,9 +173,7 @@ export function unusualAgeMs(store: BlockTimes): number | undefined {
   return 1_000 * Math.max(LEAST_SECONDS, (BLOCKS_MISSING * average) / stretch);
 }
 
-/**
- * The times between blocks that are `step` apart, from the head downwards, at most `most`, and their total; in seconds.
- */
+/** The times between blocks that are `step` apart, downwards from the head, at most `most`; and their sum; in seconds. */
 function timesOf(store: BlockTimes, most: number, step: number): { gaps: number[]; total: number } {
   const { head, tail } = store;
   const times: number[] = [];

@@ -20,7 +20,7 @@ const recordFrom = ({ blockJson, receiptsJson }: GeneratedBlock): BlockRecord =>
   return record;
 };
 
-/** All that is told of the newest blocks. */
+/** All answers about the newest blocks. */
 function told(tables: BlockTables, from: number, hashes: readonly string[]): unknown {
   const blocks = Array.from({ length: 8 }, (_, index) => tables.blockAt(from + index));
   const places = hashes.map((hash) => {
@@ -34,7 +34,7 @@ function told(tables: BlockTables, from: number, hashes: readonly string[]): unk
   return { head: tables.head, texts, places };
 }
 
-/** So many blocks leave, as many and more come; some that stay are compressed. */
+/** In each step this many blocks are removed, as many and more are added, and a block that stays may be compressed. */
 const steps = fc.array(
   fc.record({ removed: fc.nat(4), added: fc.integer({ min: 1, max: 3 }), packed: fc.nat(7) }),
   { minLength: 1, maxLength: 6 },
@@ -68,10 +68,10 @@ it("what is held of blocks is what the store has, over reorganisations and compr
       const fresh = new BlockTables({ path, readOnly: true });
       const unheld = told(fresh, from, hashes);
       expect(told(store.tables, from, hashes)).toEqual(unheld);
-      expect(told(store.tables, from, hashes)).toEqual(unheld); // what was held just now
+      expect(told(store.tables, from, hashes)).toEqual(unheld); // from the cache
       for (const tables of [reader, beside]) {
         tables.refresh();
-        for (let time = 0; time < 3; time += 1) expect(told(tables, from, hashes)).toEqual(unheld); // what was held just now
+        for (let time = 0; time < 3; time += 1) expect(told(tables, from, hashes)).toEqual(unheld); // from the cache
       }
       await fresh.close();
       const newest = store.tables.blockAt(chain.head.number);
@@ -113,7 +113,7 @@ describe("a block that comes a second time, from a node that writes it in anothe
     rmSync(path, { recursive: true });
   });
 
-  /** Each receipt and transaction of a block, as they are found by their index. */
+  /** The transaction hash in each receipt and transaction of a block, read by index. */
   const namedIn = (tables: BlockTables, number: number): unknown[] =>
     blockAt(number).signed.map((_, index) => {
       const block = tables.blockAt(number);

@@ -9,7 +9,7 @@ import { ChainView, type ViewParts } from "./chain-view.ts";
 import { keptSegmentsOf } from "./kept-segments.ts";
 
 const BYTES = 4_000_000;
-/** What these may take of it. */
+/** The bytes of this budget that kept logs may take. */
 const SHARE = BYTES * 0.05;
 
 let folder: string;
@@ -29,7 +29,7 @@ afterEach(async () => {
 const criteria = Buffer.alloc(32, 7);
 const place = (from: number) => ({ criteria, from, to: from + 1_999 });
 const random = new Random(4);
-/** Digits that do not compress well, about so many bytes on disk. */
+/** Text that does not compress well, of about this many bytes on disk. */
 const noise = (bytes: number): Buffer =>
   Buffer.from(`["${Buffer.from(random.hex(bytes).slice(2), "hex").toString("base64")}"]`);
 const keep = (at: ReturnType<typeof place>, json: Buffer, upstreams = ["a"]): Promise<void> =>
@@ -39,7 +39,7 @@ const isKept = (from: number): boolean => store.tables.segment(place(from)) !== 
 it("gives back what was kept of a segment, also after a restart", async () => {
   await keep(place(2_000), Buffer.from("[1]"));
   await keep(place(4_000), Buffer.from("[]"));
-  await keep(place(2_000), Buffer.from("[2]")); // told twice at once
+  await keep(place(2_000), Buffer.from("[2]")); // a second answer to the same query
   await store.close();
   openStore();
   expect(store.tables.segment(place(2_000))?.toString()).toBe("[1]");
@@ -106,7 +106,7 @@ it("is kept for blocks that are final, all of them", async () => {
     json: Buffer.from("[]"),
     upstreams: ["a"],
   });
-  // Known of the chain: whatever nodes say, or where they say nothing.
+  // With `finalAfter` the chain itself tells finality, whatever the nodes say.
   const deep = { json: Buffer.from("[]"), upstreams: ["a"] };
   await viewAt(final, 5_002).keepLogs(place(2_000), deep);
   await viewAt(undefined, 5_002).keepLogs(place(2_000), deep);

@@ -1,5 +1,5 @@
-// Logs of final blocks that are older than the window, as nodes gave them: one entry for each range of blocks and what
-// was searched for in it. A repeated query is answered from here. The oldest entries are removed when there is no room.
+// Keeps logs of final blocks older than the window as nodes gave them: one entry for each range of blocks and each set of
+// criteria. Repeated queries are answered from these entries. The oldest entries are removed when there is no room.
 import type { LogRange } from "../evm/log-filter.ts";
 import {
   append,
@@ -12,17 +12,17 @@ import {
   type Table,
 } from "./block-tables.ts";
 
-/** Share of the store's budget. The window is filled up to nine tenths only, so these logs never displace blocks. */
+/** Share of the store's budget. The backfill leaves a tenth of the budget free, so these logs never displace blocks. */
 const SHARE = 0.05;
 
-/** Logs as these nodes gave them; nothing else proves them. */
+/** Logs, and the upstreams that gave them; nothing else proves the logs. */
 export type UpstreamLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
 
 type SegmentOrigin = LogRange & {
   readonly upstreams: readonly string[];
 };
 
-/** Which kept logs are removed: those of an upstream, of all upstreams but these, of any of these blocks, or all. */
+/** Selects kept logs: of an upstream, of any upstream that is not in a list, of any block in a range, or all. */
 export type Forgotten =
   | { readonly of: string }
   | { readonly ofOthersThan: readonly string[] }
@@ -58,7 +58,7 @@ type SegmentTables = Pick<BlockTables, "segments" | "segmentOrder">;
 /** Runs inside a transaction of the store. */
 export class KeptSegments {
   readonly #logs: Table;
-  /** Order of arrival → the key of the segment, and the names of the upstreams that gave it, as JSON. */
+  /** Order of arrival → the key of the segment, and as JSON the names of the upstreams that gave the logs. */
   readonly #order: Table;
   #bytes = 0;
 
@@ -81,7 +81,7 @@ export class KeptSegments {
     while (bytesOf(this.#logs) > this.#bytes && this.removeOldest());
   }
 
-  /** @returns How many were removed. */
+  /** @returns How many entries were removed. */
   remove(forgotten: Forgotten): number {
     const all = [...this.#order.getRange({})];
     const going = all.filter(({ value }) => isForgotten(originIn(value), forgotten));
@@ -92,7 +92,7 @@ export class KeptSegments {
     return going.length;
   }
 
-  /** @returns false when there is none. */
+  /** @returns false when there is no entry. */
   removeOldest(): boolean {
     const [oldest] = [...this.#order.getRange({ limit: 1 })];
     if (!oldest) return false;

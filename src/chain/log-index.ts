@@ -1,5 +1,5 @@
-// The index of logs: which blocks of a segment have a term, and where each log of a block stands in its receipts,
-// with its terms. A query reads the index first, and of the receipts only what matches.
+// The index of logs: the blocks of a segment that have a term, and for each block a directory of its logs with their
+// spans and terms. A query reads the index first, and of the receipts only the logs that match.
 import { ADDRESS, fieldOfTopic, hashTerm, type LogRange } from "../evm/log-filter.ts";
 import { CLOSE_BRACKET, COMMA, QUOTE } from "../jsonrpc/ascii.ts";
 import { findInnerObjects, findList, hasAt, type Span } from "../jsonrpc/members.ts";
@@ -8,12 +8,12 @@ import type { Work } from "../lib/turns.ts";
 export type LogSpan = {
   /** The piece that has the log's receipt. */
   readonly piece: number;
-  /** Where the log begins among the items of that piece, in bytes. */
+  /** The offset of the log in the items of that piece, in bytes. */
   readonly start: number;
   readonly length: number;
-  /** Where the address (its 0x) begins, from the start of the log; undefined when the node wrote spaces. */
+  /** The offset of the address (its 0x) from the start of the log; undefined when the node wrote spaces. */
   readonly addressAt: number | undefined;
-  /** Where the array of topics begins; undefined when the node wrote spaces. */
+  /** The offset of the array of topics from the start of the log; undefined when the node wrote spaces. */
   readonly topicsAt: number | undefined;
   readonly topicCount: number;
 };
@@ -41,12 +41,12 @@ const STEP = 64;
 /** A receipt's JSON. */
 type PlacedReceipt = {
   readonly json: Buffer;
-  /** See `PlacedList`, and where the receipt begins in that text; left out: its logs are looked for. */
+  /** The spans of the receipt's inner objects, in a text that has the receipt at `at`; left out: not known yet. */
   readonly inner?: readonly Span[] | undefined;
   readonly at?: number;
 };
 
-/** @param parsed The same receipt, parsed. @returns undefined when it is not a receipt with its logs. */
+/** Finds a receipt's logs. @param parsed The same receipt, parsed. @returns undefined when its logs are malformed. */
 export function* locateLogs(
   receipt: PlacedReceipt,
   parsed: unknown,
@@ -57,7 +57,7 @@ export function* locateLogs(
   if (logs.length === 0) return { json, logs: [] };
   if (logs.some((log: ParsedLog) => log.removed === undefined))
     return yield* withRemoved(parsed as object, logs);
-  // Logs are objects. When there are as many braces as logs, these are the logs.
+  // Logs are objects: if the receipt has as many pairs of braces as logs, these pairs are the logs.
   const isInner = receipt.inner?.length === logs.length;
   const elements = isInner ? receipt.inner : yield* spansOfLogs(json, logs.length);
   if (elements?.length !== logs.length) return undefined;
@@ -80,9 +80,7 @@ function* spansOfLogs(receipt: Buffer, count: number): Work<readonly Span[] | un
   return objects.length === count ? objects : (yield* findList(receipt, "logs"))?.elements;
 }
 
-/**
- * Adds `removed` to logs that lack it. The specification's log object has it, but some nodes leave it out of receipts.
- */
+/** Adds `removed` to logs that lack it: the specification's log has it, but some nodes leave it out of receipts. */
 function* withRemoved(
   receipt: object,
   logs: readonly ParsedLog[],
@@ -91,7 +89,7 @@ function* withRemoved(
   return yield* locateLogs({ json: Buffer.from(JSON.stringify(whole)) }, whole);
 }
 
-/** @param isPlain The JSON has no escapes. */
+/** @param isPlain Whether the JSON has no escapes. */
 function termsOf(
   at: Span & { readonly json: Buffer },
   { address, topics }: ParsedLog,
@@ -111,10 +109,8 @@ const ADDRESS_FIRST = Buffer.from('{"address":"');
 const THEN_TOPICS = Buffer.from('","topics":[');
 
 /**
- * Most nodes begin a log with its address and its topics, without spaces. Where a text without escapes begins so, they stand
- * where their lengths tell.
- *
- * @returns undefined when it does not.
+ * Finds the address and the topics of a log that begins with them, without spaces, as most nodes write it. In a text
+ * without escapes their lengths show where they stand. @returns undefined for a log that does not begin so.
  */
 function usualPlaces(
   { json, start }: Span & { readonly json: Buffer },
@@ -154,7 +150,7 @@ const areTopics = (topics: unknown): topics is string[] =>
   topics.length <= MAX_TOPICS &&
   topics.every((topic) => typeof topic === "string" && topic.length === TOPIC_BYTES);
 
-/** Where the value begins, if it is written without spaces, as nodes do. */
+/** The offset of the value, if the node wrote the value without spaces, as most nodes do. */
 function offsetOfText(log: string, text: string, before: number): number | undefined {
   const at = log.indexOf(text);
   return at < 0 ? undefined : at + before;
@@ -163,7 +159,7 @@ function offsetOfText(log: string, text: string, before: number): number | undef
 // The directory: ten 32-bit numbers for each log, in the byte order of the machine that has the store.
 
 const MAX_TOPICS = 4;
-/** How many numbers a log has, and the index of each. */
+/** How many numbers a log has, and the index of each number. */
 const WORDS = 10;
 const [START, LENGTH, PIECE, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 const NOWHERE = 0x1fffffff;
@@ -182,10 +178,10 @@ export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
   return Buffer.from(words.buffer);
 }
 
-/** A directory is copied here to be read: numbers must be aligned, and the bytes of a store are not. */
+/** Directories are copied here before they are read: numbers must be aligned, and the bytes of a store are not. */
 let scratch = new Uint32Array(WORDS * 512);
 
-/** Visits the logs of an encoded directory that have so many topics: 1,000 of them are not worth an object each. */
+/** Visits the logs of an encoded directory that have at least `leastTopics` topics, without an object for each log. */
 export function eachLogSpan(
   directory: Buffer,
   leastTopics: number,
@@ -208,7 +204,7 @@ function wordsOf(directory: Buffer): { readonly words: Uint32Array; readonly end
 
 /**
  * The logs of an encoded directory that may match, judged by their terms alone.
- * @param mayMatch Gets the terms (the address, then the topics; later numbers mean nothing) and the number of topics.
+ * @param mayMatch Gets terms, the index of the address's term (the topics' terms follow), and the number of topics.
  */
 export function findLogSpans(
   directory: Buffer,
@@ -242,7 +238,7 @@ export function eachTerm(directory: Buffer, visit: (term: number) => void): void
 
 const offsetIn = (offset: number): number | undefined => (offset === NOWHERE ? undefined : offset);
 
-// The bytes from one topic to the next in `["0x…64 digits","0x…"]`.
+// The length of a topic, 0x and 64 digits. In `["0x…","0x…"]` three more bytes lead to the next topic.
 const TOPIC_BYTES = 66;
 
 /** The address of a log, as the node wrote it. @param log The JSON of the log. */
@@ -262,9 +258,9 @@ export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogSpan): string
   });
 }
 
-// Postings: which blocks of a segment have a term, as a short list of positions, or a bitmap when they are many.
+// Postings: the blocks of a segment that have a term, as a list of positions, or as a bitmap when there are many blocks.
 
-/** How many blocks a segment of the log index has. It begins at a multiple of this number. */
+/** How many blocks a segment of the log index has. A segment begins at a multiple of this number. */
 export const SEGMENT_BLOCKS = 4096;
 
 export const segmentOf = (number: number): number => Math.floor(number / SEGMENT_BLOCKS);
@@ -280,7 +276,7 @@ export type BlockSet = Uint32Array;
 export const noBlocks = (): BlockSet => new Uint32Array(BITMAP_WORDS);
 export const allBlocks = (): BlockSet => new Uint32Array(BITMAP_WORDS).fill(0xffffffff);
 
-/** Adds blocks to those that have a term. @param positions Numbers within the segment, each once, in any order. */
+/** Adds blocks to a term's postings. @param positions Numbers within the segment, each once, in any order. */
 export function addPositions(postings: Buffer | undefined, positions: readonly number[]): Buffer {
   const present = postings?.length ?? 0;
   if (present < BITMAP_BYTES && present / 2 + positions.length <= LONGEST_LIST) {
@@ -307,14 +303,14 @@ export function unite(set: BlockSet, postings: Buffer): void {
   }
 }
 
-/** Leaves in `set` what is in `other` too. */
+/** Removes the blocks from `set` that are not in `other`. */
 export function intersect(set: BlockSet, other: BlockSet): void {
   for (let word = 0; word < BITMAP_WORDS; word += 1) {
     set[word] = (set[word] ?? 0) & (other[word] ?? 0);
   }
 }
 
-/** The numbers from `from` to `to` (both included) that are in the set of this segment, rising. */
+/** The numbers from `from` to `to` (both included) that are in the set of this segment, in ascending order. */
 export function* numbersIn(
   set: BlockSet,
   segment: number,

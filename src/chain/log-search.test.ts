@@ -10,7 +10,7 @@ const address = (value: number): string => `0x${digits(value, 40)}`;
 const word = (value: number): string => `0x${digits(value, 64)}`;
 
 type Log = { address: number; topics: number[]; bytes: number; isSpaced: boolean };
-/** Receipts with their logs; and what stands between two logs. */
+/** Receipts with their logs, and the text between two logs. */
 type Block = { receipts: Log[][]; gap: string };
 
 const logJson = ({ address: of, topics, bytes, isSpaced }: Log): string => {
@@ -20,7 +20,7 @@ const logJson = ({ address: of, topics, bytes, isSpaced }: Log): string => {
     : `{"address":"${address(of)}","topics":[${list.join(",")}],"data":"${"x".repeat(bytes)}","removed":false}`;
 };
 
-/** Blocks as the store has them; each has the number of its index. */
+/** A store of these blocks; the number of a block is its index. */
 function storeOf(blocks: readonly Block[]) {
   const parts = new Map<string, readonly Buffer[]>();
   for (const [number, { receipts, gap }] of blocks.entries()) {

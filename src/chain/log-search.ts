@@ -22,14 +22,13 @@ import { itemsOf, type PartReader } from "./stored-block.ts";
 export type LogQuery = {
   readonly matcher: LogMatcher;
   readonly range: LogRange;
-  /** The most logs that are wanted. One more is enough to know that there are too many. */
+  /** The most logs that the caller accepts. One more is enough to know that there are too many. */
   readonly most: number;
 };
 
 /**
- * The matching logs of canonical blocks; when there are too many, one more than `most` at least. Pauses after each
- * block.
- * @returns undefined when a block of the range is not in the store.
+ * Searches canonical blocks, with a pause after each. @returns The matching logs, or when there are too many at least
+ * one more than `most`; undefined when a block of the range is not in the store.
  */
 export function* searchLogs(
   { matcher, range, most }: LogQuery,
@@ -74,7 +73,7 @@ export function selectLogs(
 const bytesOf = (hash: string | Buffer): Buffer =>
   typeof hash === "string" ? Buffer.from(hash.slice(2), "hex") : hash;
 
-/** The blocks of a segment that may have matching logs; undefined when none has. */
+/** The blocks of a segment that may have matching logs; undefined when no block has any. */
 function candidatesOf(
   { conditions }: LogMatcher,
   segment: number,
@@ -104,7 +103,7 @@ export function logsOfBlock(
 ): Buffer[] {
   const found: Buffer[] = [];
   const parts = { matcher, store };
-  // Copied, since the store's bytes are valid only until the next read.
+  // The logs are copied, since the store's bytes are valid only until the next read.
   visitLogs(hash, spansOf(hash, parts), parts, (_, log) => found.push(Buffer.from(log)));
   return found;
 }
@@ -140,7 +139,7 @@ function visitLogs(
   }
 }
 
-/** Judged by the terms alone: true is still to be checked, false is certain. */
+/** Compares the terms alone: `false` is certain, `true` must still be checked. */
 function mayMatch(
   words: Uint32Array,
   { firstTerm, topics }: { firstTerm: number; topics: number },

@@ -49,7 +49,7 @@ describe("logs that were found", () => {
   });
 });
 
-/** Pieces of receipts with logs of these lengths, in a store whose bytes last until the next reading, and the end of a turn. */
+/** Selects logs of these lengths in pieces. The store's bytes last until the next read, or the end of a turn. */
 function selectFrom(pieces: readonly (readonly number[])[]) {
   const logs: string[] = [];
   const stored: Buffer[] = [];

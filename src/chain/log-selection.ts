@@ -1,12 +1,11 @@
-// Logs that were found in stored blocks: where they are, and the logs themselves while they are few. Many logs are read
-// again when they are sent, by the hash of their block, so it does not matter when the number means another block by
-// then.
+// Logs that were found in stored blocks: their spans, and their bytes while they are few. Many logs are read again by the
+// hash of their block when they are sent, so a reorg in between does no harm.
 import { COMMA } from "../jsonrpc/ascii.ts";
 import { CHUNK_BYTES, giveBackLent, type JsonSource, lendChunk } from "../jsonrpc/raw-json.ts";
 import { eachLogSpan, type LogSpan, logsIn } from "./log-index.ts";
 import { itemsOf, type PartReader } from "./stored-block.ts";
 
-/** Up to this many bytes the logs themselves are kept and need not be read again. */
+/** A selection of up to this many bytes keeps the logs themselves, so that they need not be read again. */
 const WORTH_KEEPING = 131_072;
 const HASH_WORDS = 8;
 
@@ -24,7 +23,7 @@ export class LogSelection implements JsonSource {
     this.#store = parts.store;
   }
 
-  /** Logs come in chain order. Those that are added from now on are of this block. */
+  /** Begins a block: the logs that are added next are of this block. Blocks come in chain order. */
   beginBlock(number: number, hash: Buffer): void {
     const words = this.#blocks;
     const at = words.addRow();
@@ -39,7 +38,7 @@ export class LogSelection implements JsonSource {
     this.#kept?.push(Buffer.from(log));
   }
 
-  /** All logs of a block with so many topics. None is kept before `keepFew`. @param directory Of its logs (`log-index.ts`). */
+  /** Adds the logs of a block's directory (`log-index.ts`) with at least `leastTopics` topics; `keepFew` reads them. */
   addAll(
     { number, hash }: { readonly number: number; readonly hash: Buffer },
     directory: Buffer,
@@ -71,7 +70,7 @@ export class LogSelection implements JsonSource {
     return this.#blocks.at(this.#spans.at(log, BLOCK), 0);
   }
 
-  /** The logs themselves, if they are few. */
+  /** The logs themselves, if they are few; else undefined. */
   get few(): readonly Buffer[] | undefined {
     return this.#kept && this.#oneByOne(this.#kept);
   }
@@ -90,7 +89,7 @@ export class LogSelection implements JsonSource {
     return this.#blocks.heldBytes + this.#spans.heldBytes + (this.#kept ? this.#length : 0);
   }
 
-  /** The logs from one index up to another. They are read again, unless the logs of this selection are few. */
+  /** Selects the logs from one index up to another. They are read again, unless this selection keeps its logs. */
   slice(from: number, to: number): LogSelection {
     const part = new LogSelection({ store: this.#store });
     part.#blocks = this.#blocks;
@@ -102,7 +101,7 @@ export class LogSelection implements JsonSource {
     return part;
   }
 
-  /** Drops the logs themselves, to be called when they are joined with many others: from now on they are read again. */
+  /** Drops the kept logs, because the caller joins this selection with many others: the logs are read again when sent. */
   dropCopies(): void {
     this.#kept = undefined;
   }
@@ -118,13 +117,13 @@ export class LogSelection implements JsonSource {
     let filled: Filled = { end: 0, bytes: 0 };
     try {
       while (filled.end < this.count) {
-        const reader = new LogReader(this.#store); // the bytes it reads are valid for this turn only
+        const reader = new LogReader(this.#store); // its bytes are valid for this turn only
         chunk ??= this.#chunkFor(filled.end);
         filled = this.#fill(chunk, filled, reader);
         const full = chunk.subarray(0, filled.bytes);
         chunk = undefined;
         if (filled.end < this.count) {
-          // What is left of the last piece is copied before the turn ends: it would have to be read again.
+          // The rest of the last piece is copied before the turn ends: a later turn would have to read the piece again.
           chunk = this.#chunkFor(filled.end);
           filled = this.#fill(chunk, { end: filled.end, bytes: 0 }, reader, true);
         }
@@ -134,11 +133,11 @@ export class LogSelection implements JsonSource {
       chunk = undefined;
       if (last) yield last;
     } finally {
-      if (chunk) giveBackLent(chunk); // nobody was given it
+      if (chunk) giveBackLent(chunk); // no caller received this chunk
     }
   }
 
-  /** With room for the log, however long it is. */
+  /** A chunk with room for the log, however long the log is. */
   #chunkFor(log: number): Buffer {
     const least = this.#spans.at(log, LENGTH) + 1;
     return least > CHUNK_BYTES ? Buffer.allocUnsafe(least) : lendChunk();
@@ -146,7 +145,7 @@ export class LogSelection implements JsonSource {
 
   /**
    * Fills a chunk with further logs, with the commas before them, as far as there is room.
-   * @param isLastPiece It ends behind the piece that the reader has.
+   * @param isLastPiece Whether to stop behind the piece that the reader has.
    */
   #fill(
     chunk: Buffer,
@@ -180,7 +179,7 @@ export class LogSelection implements JsonSource {
     if (this.#length > WORTH_KEEPING) this.#kept = undefined;
   }
 
-  /** @param runs All logs: several with commas between them in one buffer, or one log. */
+  /** Splits all logs. @param runs Each buffer is a log, or several logs with commas between them. */
   #oneByOne(runs: readonly Buffer[]): Buffer[] {
     const logs: Buffer[] = [];
     for (const run of runs) {
@@ -195,8 +194,8 @@ export class LogSelection implements JsonSource {
   }
 
   /**
-   * Finds logs that can be copied as one run: logs of one receipt are neighbours in its JSON, as they are sent, if all
-   * logs between them are wanted. In a JSON array a gap of one byte can only be a comma.
+   * Finds logs that can be copied as one run: the JSON of a receipt has neighbouring logs in the form in which they are
+   * sent, if all logs between them are wanted. In a JSON array a gap of one byte can only be a comma.
    * @returns The index behind the run, which ends at other JSON or when there is no more room.
    */
   #runFrom(first: number, room: number): { end: number; bytes: number } {
@@ -297,7 +296,7 @@ class Words {
     this.#words[row * this.#width + column] = word;
   }
 
-  /** So many rows are added next. */
+  /** Makes room for this many more rows. */
   reserve(rows: number): void {
     if ((this.#rows + rows) * this.#width <= this.#words.length) return;
     const least = (this.#rows + rows) * this.#width;

@@ -9,22 +9,22 @@ import type { Position } from "./stored-block.ts";
 export type NodeHeadsParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Ends all questions to nodes. */
+  /** Aborts all calls to nodes. */
   readonly signal: Signal;
 };
 
-/** How long one node is waited for, and how long the other nodes are after the first reply, in milliseconds. */
+/** The timeout for one node, and for the other nodes after the first reply, in milliseconds. */
 const TIMEOUT_MS = 250;
-/** How long the first reply is waited for, in milliseconds; then nodes that failed are asked again. */
+/** The timeout for the first reply, in milliseconds. After it, the follower asks nodes that failed again. */
 const LONGEST_MS = 1_000;
-/** A node that did not reply for this time counts as silent, in milliseconds: a slow node replies within it. */
+/** A node that has not replied for this time counts as silent, in milliseconds: a slow node replies within this time. */
 const SILENT_MS = 2_000;
 
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
 export class NodeHeads {
   readonly #heads = new Map<string, { readonly head: Position; readonly at: number }>();
-  /** The questions without a reply, each with the time at which the node was asked, by the names of the nodes. */
+  /** The calls that wait for a reply, each with the time at which it began, by the name of the node. */
   readonly #reading = new Map<string, { readonly read: Promise<void>; readonly at: number }>();
   readonly #parts: NodeHeadsParts;
 
@@ -32,7 +32,7 @@ export class NodeHeads {
     this.#parts = parts;
   }
 
-  /** The node's head; undefined while the node tells none, or is silent. */
+  /** The node's head; undefined while the node tells none or is silent. */
   of(node: Pick<AskedNode, "name">): Position | undefined {
     return this.#said(node)?.head;
   }
@@ -42,7 +42,7 @@ export class NodeHeads {
     return this.#said(node)?.at;
   }
 
-  /** What the node told last; undefined for a silent node, unless it told its head after it was asked. */
+  /** The head that the node told last; undefined for a silent node, unless the node pushed a head after it was asked. */
   #said({ name }: Pick<AskedNode, "name">) {
     const said = this.#heads.get(name);
     const { at = Number.POSITIVE_INFINITY } = this.#reading.get(name) ?? {};
@@ -50,12 +50,12 @@ export class NodeHeads {
     return said && (!isSilent || said.at > at) ? said : undefined;
   }
 
-  /** To be called when the node pushed its head. */
+  /** Records a head that the node pushed or replied. */
   tell({ name }: Pick<AskedNode, "name">, head: Position): void {
     this.#heads.set(name, { head, at: this.#parts.clock.now() });
   }
 
-  /** Asks all nodes. Resolves when all have replied, or when the timeouts for the others have ended. */
+  /** Asks all nodes. Resolves when all have replied, or at the timeouts. */
   async readAll(nodes: readonly AskedNode[]): Promise<void> {
     const reads = nodes.map((node) => this.#read(node).then(() => true));
     await soon(reads, { afterFirstMs: TIMEOUT_MS, longestMs: LONGEST_MS }, this.#parts);
@@ -70,7 +70,7 @@ export class NodeHeads {
     return (await within(TIMEOUT_MS, read, this.#parts)) ?? false;
   }
 
-  /** Rejects when the node does not tell its head. Nobody asks a node again while it has not replied. */
+  /** Asks the node, unless a call to the node still waits for its reply. Rejects when the node does not tell its head. */
   #read(node: AskedNode): Promise<void> {
     const under = this.#reading.get(node.name);
     if (under) return under.read;
@@ -93,9 +93,9 @@ type SeenHead = {
   readonly name: string;
   /** The number of the node's newest block; -1 while the node tells none. */
   readonly number: number;
-  /** The node failed as leader lately: its blocks could not be read or proven. */
+  /** Whether the node failed as leader lately: its blocks could not be read or proven. */
   readonly isDistrusted: boolean;
-  /** The stored chain has another block than the node's head at that height. */
+  /** Whether the stored chain has another block than the node's head at that height. */
   readonly isElsewhere: boolean;
 };
 
@@ -103,10 +103,10 @@ type SeenHead = {
 const TOLERATED_LAG = 1;
 
 /**
- * Chooses the node whose chain is followed. The present leader stays while it keeps up: otherwise the head could change
- * again and again between two branches. Else the node with the highest head becomes the leader, the first one of
- * equals; distrusted nodes only when all are. Nodes on another branch that is not longer do not lead while nodes as
- * high as they are on the stored chain.
+ * Chooses the leader: the node whose chain is followed. The present leader stays while it keeps up: otherwise the head
+ * could change again and again between two branches. Else the node with the highest head leads, the first one of equals.
+ * Distrusted nodes lead only when all nodes are distrusted. A node on another branch leads only if its head is more than
+ * `TOLERATED_LAG` blocks above each head on the stored chain.
  * @param nodes In the order of the configuration.
  */
 export function chooseLeader(

@@ -1,4 +1,4 @@
-// Which blocks count as proven on one network: its proof mode, and whether its headers hash in a known way.
+// Decides which blocks one network accepts: by its proof mode, and by whether its headers hash in a known way.
 import type { Logger } from "pino";
 import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
@@ -8,12 +8,12 @@ import { levelOf, type ProvenSoFar, type StoreWriting } from "./writing.ts";
 
 export type ProofMode = "strict" | "available" | "off";
 
-/** Chains whose headers are known to hash: there a header that does not hash is always a lie. */
+/** The IDs of chains whose headers are known to hash: a header that does not hash is always a lie there. */
 const KNOWN_CHAINS: ReadonlySet<number> = new Set([
   1, 10, 56, 100, 137, 1337, 8453, 31337, 42161, 17000, 560048, 11155111,
 ]);
 
-/** The first block of Byzantium, on chains where receipts of older blocks can be had. */
+/** Chain ID → the first block of Byzantium (EIP-658), for chains where nodes have receipts of older blocks. */
 const BYZANTIUM: ReadonlyMap<number, number> = new Map([[1, 4_370_000]]);
 
 const NOTE = "headers";
@@ -25,9 +25,7 @@ type ProverParts = {
 };
 
 export class Prover {
-  /**
-   * `unknown` until a first header is proven; `foreign` when all nodes agree on a hash that no known encoding gives.
-   */
+  /** `unknown` until a first header is proven; `foreign` when all nodes agree on a hash that no known encoding gives. */
   #headers: HeaderEncoding;
   #isDistrusted = false;
   #mode: ProofMode;
@@ -49,18 +47,18 @@ export class Prover {
     this.#mode = mode;
   }
 
-  /** The rules that a block is held to now; undefined where nothing is proven. */
+  /** The rules of the proof of a block now; undefined when blocks are not proven. */
   rules(): NetworkRules | undefined {
     if (this.#mode === "off") return undefined;
     return { headers: this.#headers, byzantium: this.#byzantium };
   }
 
-  /** What is wrong with a block, by what was proven of it; undefined when it is accepted. */
+  /** Judges a block by its proof. @returns The part that is wrong, and why; undefined when the block is accepted. */
   judge(proof: ProvenSoFar): { readonly part: string; readonly reason: string } | undefined {
     if (!proof) return undefined;
     const isHeaderProven = !proof.unproven.includes("header hash");
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");
-    // The network may have an encoding of its own. One node alone cannot tell: all nodes are asked.
+    // The network may have an encoding of its own. One node alone cannot show that: `BlockSource` asks all nodes.
     if (this.#headers === "unknown" && !isHeaderProven)
       return { part: "header hash", reason: "it follows no known encoding" };
     if (this.#mode === "strict" && proof.unproven.length > 0) {
@@ -72,8 +70,8 @@ export class Prover {
   }
 
   /**
-   * To be called when every node gave the same block whose header does not hash.
-   * @returns Whether such headers are accepted from now on: not when a header was proven before.
+   * Accepts headers that do not hash, after the nodes have agreed on a block with such a header.
+   * @returns Whether such headers are accepted now: not in the mode `strict`, and not when a header was proven before.
    */
   acceptForeignHeaders(): boolean {
     if (this.#headers !== "unknown" || this.#mode !== "available") return false;
@@ -84,7 +82,7 @@ export class Prover {
     return true;
   }
 
-  /** Whether blocks were accepted without proof that could have been proven. It is true once. */
+  /** Whether a header was proven since the last call after blocks had been accepted without proof. */
   takeDistrust(): boolean {
     const isDistrusted = this.#isDistrusted;
     this.#isDistrusted = false;
@@ -99,7 +97,7 @@ export class Prover {
       );
     }
     this.#headers = headers;
-    // When it cannot be written, it is learned again after the next start.
+    // If the disk refuses the note, the prover learns it again after the next start.
     this.#parts.store.setNote(NOTE, headers).catch(() => undefined);
   }
 }

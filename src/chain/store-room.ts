@@ -10,11 +10,11 @@ import { segmentOf } from "./log-index.ts";
 export type StoreSize = {
   /** How many of the newest blocks are kept. */
   readonly windowBlocks: number;
-  /** What all blocks and their indexes may take on disk, in bytes. */
+  /** The bytes that all blocks and their indexes may take on disk. */
   readonly bytes: number;
 };
 
-/** How many of the last kept blocks stay, whatever the budget: somebody is about to read them. */
+/** How many of the last kept blocks stay, whatever the budget: callers are about to read them. */
 const KEPT_AT_LEAST = 4;
 /** How many entries are removed in one transaction when old index segments are dropped. */
 const DROPPED_AT_ONCE = 4096;
@@ -35,12 +35,12 @@ export class StoreRoom {
     this.#parts = parts;
   }
 
-  /** Protects the index entries from this number on, though the tail is still above it. Undefined ends that. */
+  /** Keeps the index entries of blocks from this number on, although the tail is above it; `undefined`: no longer. */
   keepTermsFrom(number: number | undefined): void {
     this.#termsFrom = number ?? Number.POSITIVE_INFINITY;
   }
 
-  /** To be called after a chain update. @param tail The lowest number from which every block is stored. */
+  /** Removes blocks after a chain update. @param tail The lowest number from which every block is stored. */
   shrink(head: number, tail: number): void {
     const { entries, tables } = this.#parts;
     const first = Math.max(tail, head - this.size.windowBlocks + 1);
@@ -52,15 +52,15 @@ export class StoreRoom {
   }
 
   /**
-   * Removes until the budget is kept: first the kept logs and blocks that are older than the window, then the window's
-   * oldest blocks, which raises the tail.
+   * Removes blocks until the store keeps its budget: first the kept logs and the blocks that are older than the window,
+   * then the window's oldest blocks, which raises the tail.
    */
   make(): void {
     const { tables, entries, keptSegments } = this.#parts;
     const { tail, head } = tables;
     if (tail === undefined) return;
     let first = tail;
-    // The room of a huge block that is erased comes back step by step.
+    // A huge block that is being erased gives back its room step by step.
     while (tables.bytes > this.size.bytes && !tables.isSomethingLeaving) {
       if (keptSegments.removeOldest() || this.#eraseOldestKept(first)) continue;
       if (head === undefined || first >= head.number) break;
@@ -70,7 +70,7 @@ export class StoreRoom {
     if (first !== tail) tables.putTail(first);
   }
 
-  /** @returns false when there are too few. */
+  /** @returns false when too few kept blocks are left. */
   #eraseOldestKept(tail: number): boolean {
     const { tables, entries } = this.#parts;
     const [oldest] = [...tables.kept.getRange({ limit: 1 })];
@@ -78,7 +78,7 @@ export class StoreRoom {
     if (!oldest || entryCount <= KEPT_AT_LEAST) return false;
     const position = positionIn(oldest.value);
     tables.kept.removeSync(oldest.key);
-    // The window may have grown over the block since.
+    // The window may have grown over the block since it was kept.
     if (tables.hashAt(position.number) !== position.hash || position.number < tail)
       entries.erase(position);
     return true;
@@ -101,8 +101,8 @@ export class StoreRoom {
   }
 }
 
-// Erases huge blocks that left the window or the budget. Nobody sees them any more, so they are erased in many
-// transactions, between which other work has its turn; after a crash it begins again from the start.
+// Erases huge blocks that left the window or the budget. Readers no longer find these blocks, so they are erased in many
+// transactions, and other work runs in between. After a crash the work starts over.
 
 type LeavingParts = {
   readonly tables: Pick<BlockTables, "leaving" | "isSomethingLeaving">;
@@ -112,7 +112,7 @@ type LeavingParts = {
   readonly write: (change: () => void) => Promise<void>;
 };
 
-/** How many steps of 64 entries one transaction has: it takes a few milliseconds. */
+/** How many steps of 64 entries one transaction has: a transaction takes a few milliseconds. */
 const STEPS_AT_ONCE = 16;
 
 export class LeavingBlocks {
@@ -124,7 +124,7 @@ export class LeavingBlocks {
     this.#parts = parts;
   }
 
-  /** Resolves when all of them are erased. @throws What a write throws; then it is begun again the next time. */
+  /** Resolves when all leaving blocks are erased. @throws The error of a write; the next call starts the work again. */
   async finish(): Promise<void> {
     if (!this.#underWay && !this.#parts.tables.isSomethingLeaving) return;
     this.#underWay ??= this.#eraseAll().finally(() => {
@@ -133,7 +133,7 @@ export class LeavingBlocks {
     await this.#underWay;
   }
 
-  /** Begins to erase, without anybody waiting: an error is thrown by the next `finish`. */
+  /** Starts to erase in the background. If that fails, the next `finish` throws the error. */
   begin(): void {
     this.finish().catch(() => undefined);
   }
@@ -156,7 +156,7 @@ export class LeavingBlocks {
   }
 }
 
-/** Does the work step by step, each few steps in a transaction of their own. */
+/** Does the work step by step, `STEPS_AT_ONCE` steps in each transaction. */
 export async function inTransactions(
   work: Work<void>,
   {

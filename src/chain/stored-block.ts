@@ -1,5 +1,4 @@
-// One block of the store: the parts that it lies in, how they are laid out in bytes, and the answers that are put
-// together from them.
+// One block of the store: its parts, their layout in bytes, and the answers that are joined from them.
 
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import type { Span } from "../jsonrpc/members.ts";
@@ -12,21 +11,21 @@ export type Position = { readonly number: number; readonly hash: string };
 export type ProofLevel = "none" | "partial" | "full";
 const PROOF_LEVELS: readonly ProofLevel[] = ["none", "partial", "full"];
 
-/** What is needed to find one's way in the other parts. */
+/** The facts of a block that the store needs to find items in the block's other parts. */
 export type Outline = {
   readonly number: number;
-  /** In seconds since 1970. */
+  /** Seconds since 1970. */
   readonly timestamp: number;
-  /** As lower-case hex. */
+  /** Lower-case hex. */
   readonly parentHash: string;
   readonly transactions: number;
-  /** How many uncles the block names; whether their headers are here is said by `hasUncles`. */
+  /** How many uncles the block names. `hasUncles` says whether the store has their headers. */
   readonly uncles: number;
   readonly hasUncles: boolean;
-  /** Of all receipts (or transactions) with the commas between them, in bytes. */
+  /** The size of all receipts (or transactions) with the commas between them, in bytes. */
   readonly receiptBytes: number;
   readonly transactionBytes: number;
-  /** Which transaction is the first of each piece of them, and which receipt. */
+  /** The index of the first transaction of each piece of transactions; below, the same of receipts. */
   readonly transactionPieces: Uint32Array;
   readonly receiptPieces: Uint32Array;
   readonly proof: ProofLevel;
@@ -34,7 +33,7 @@ export type Outline = {
 
 export type StoredPart = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
 
-/** Gives one part of a block: bytes that last until the next reading only. */
+/** Reads one part of a block. The bytes are valid only until the next read. */
 export type PartReader = {
   part(hash: string | Buffer, part: StoredPart, piece?: number): Buffer | undefined;
 };
@@ -42,12 +41,9 @@ export type PartReader = {
 type List = "transactions" | "receipts";
 type Around = { readonly before: Buffer; readonly behind: Buffer };
 
-/**
- * Answers are JSON as the node gave it. To be used in the turn in which it was found: later, the
- * block may have left the store.
- */
+/** A block whose answers are JSON as the node gave it. Use it only in the turn of its lookup: it may leave the store. */
 export class StoredBlock implements Position {
-  /** As lower-case hex. */
+  /** Lower-case hex. */
   readonly hash: string;
   readonly outline: Outline;
   readonly #store: PartReader;
@@ -74,22 +70,22 @@ export class StoredBlock implements Position {
     return this.#join("transactions", inBuffer);
   }
 
-  /** In order; on epoch networks those of the epoch's blocks. */
+  /** The hashes in order; on epoch networks those of the epoch's blocks. */
   transactionHashes(): string[] {
     return transactionHashesIn(this.#part("block"));
   }
 
-  /** As `withHashes`. */
+  /** As `withHashes`, for a response. */
   withHashesToSend(): AnswerJson {
     return lasting(blockWithHashes(this.#part("block")));
   }
 
-  /** As `withTransactions`; of many, made while it is sent. */
+  /** As `withTransactions`, for a response: a large answer is read while it is sent. */
   withTransactionsToSend(): AnswerJson {
     return this.#toSend("transactions");
   }
 
-  /** As `receipts`; of many, made while it is sent. */
+  /** As `receipts`, for a response: a large answer is read while it is sent. */
   receiptsToSend(): AnswerJson {
     return this.#toSend("receipts");
   }
@@ -98,7 +94,7 @@ export class StoredBlock implements Position {
     return this.#join("receipts", inBuffer);
   }
 
-  /** undefined when the block has no transaction at this index. */
+  /** @returns undefined when the block has no transaction at this index. */
   transaction(index: number): BorrowedJson | undefined {
     return this.#item("transactions", index);
   }
@@ -123,13 +119,13 @@ export class StoredBlock implements Position {
     return this.#bytesOf(part) > WORTH_HOLDING ? this.#source(part) : this.#join(part, putTogether);
   }
 
-  /** All items as one array, with what stands around it. @param put Has it written into a buffer of so many bytes, or more. */
+  /** Joins all items as one array, with the JSON around it. @param put Calls `write` with a buffer of `bytes` or more. */
   #join<Json>(part: List, put: (bytes: number, write: (into: Buffer) => void) => Json): Json {
     const { before, behind } = this.#around(part);
     const bytes = before.length + 1 + this.#bytesOf(part) + 1 + behind.length;
     return put(bytes, (joined) => {
       let at = before.copy(joined);
-      behind.copy(joined, bytes - behind.length); // before the next reading
+      behind.copy(joined, bytes - behind.length); // `behind` is valid only until the next read
       at += OPEN.copy(joined, at);
       for (let piece = 0; piece < this.#firstsOf(part).length; piece += 1) {
         if (piece > 0) at += COMMA.copy(joined, at);
@@ -139,7 +135,7 @@ export class StoredBlock implements Position {
     });
   }
 
-  /** What `#join` makes, piece by piece. The block may leave the store before it is read to its end: then reading throws. */
+  /** Reads the JSON of `#join` piece by piece. Throws if the block leaves the store before the last piece is read. */
   #source(part: List): AnswerJson {
     const around = this.#around(part);
     const [before, behind] = [Buffer.from(around.before), Buffer.from(around.behind)];
@@ -160,12 +156,12 @@ export class StoredBlock implements Position {
     };
   }
 
-  /** What stands before and behind the array; until the next reading. */
+  /** The JSON before and behind the array; valid until the next read. */
   #around(part: List): Around {
     return part === "receipts" ? NOTHING_AROUND : aroundTransactions(this.#part("block"));
   }
 
-  /** Of the items with the commas between them. */
+  /** The size of the items with the commas between them, in bytes. */
   #bytesOf(part: List): number {
     return part === "receipts" ? this.outline.receiptBytes : this.outline.transactionBytes;
   }
@@ -181,7 +177,7 @@ export class StoredBlock implements Position {
   }
 }
 
-/** In bytes: an answer up to this long is put together at once. */
+/** An answer up to this long, in bytes, is joined at once. */
 const WORTH_HOLDING = 262_144;
 const OPEN = Buffer.from("[");
 const COMMA = Buffer.from(",");
@@ -198,7 +194,7 @@ function inBuffer(bytes: number, write: (into: Buffer) => void): Buffer {
 
 const ARRAY_SPAN_BYTES = 8;
 
-/** @param array Where the array of transactions stands in the block. */
+/** @param array The span of the array of transactions in the block. */
 export function withHashes(block: Buffer, { start, end }: Span, hashes: readonly string[]): Buffer {
   const array = hashes.length > 0 ? `["${hashes.join('","')}"]` : "[]";
   const span = Buffer.allocUnsafe(ARRAY_SPAN_BYTES);
@@ -207,10 +203,10 @@ export function withHashes(block: Buffer, { start, end }: Span, hashes: readonly
   return Buffer.concat([span, block.subarray(0, start), Buffer.from(array), block.subarray(end)]);
 }
 
-/** The stored block's JSON with the hashes of its transactions; a part of `stored`. */
+/** The stored block's JSON with the hashes of its transactions; shares the memory of `stored`. */
 const blockWithHashes = (stored: Buffer): Buffer => stored.subarray(ARRAY_SPAN_BYTES);
 
-/** What stands before and behind the value of `transactions`; parts of `stored`. */
+/** The JSON before and behind the value of `transactions`; shares the memory of `stored`. */
 function aroundTransactions(stored: Buffer): Around {
   const json = blockWithHashes(stored);
   return {
@@ -225,7 +221,7 @@ export const transactionHashesIn = (stored: Buffer): string[] =>
     blockWithHashes(stored).toString("latin1", stored.readUInt32LE(0), stored.readUInt32LE(4)),
   ) as string[];
 
-/** The same one by one: of a huge block the list is long. */
+/** The same hashes one by one, since the list of a huge block is long. */
 export function* eachTransactionHash(stored: Buffer): Generator<string> {
   const json = blockWithHashes(stored);
   const end = stored.readUInt32LE(4);
@@ -237,24 +233,25 @@ export function* eachTransactionHash(stored: Buffer): Generator<string> {
   }
 }
 
-// A piece: [u16 how many] for each [u32 end][u16 where its bloom is cut out][u32 end of its digits], items with commas between
-// them, [u16 each digit that is not 0, and its place]. A receipt's bloom is 512 digits, nearly all of them 0: a sixth of a block.
+// A piece: [u16 how many items], for each item [u32 end][u16 offset of its removed bloom][u32 end of its digits]; the
+// items with commas between them; [u16 position and value] of each digit of a bloom that is not 0. A receipt's bloom has
+// 512 digits, nearly all of them 0, and would take a sixth of a block.
 
-/** How a transaction or a receipt lies in its piece. */
+/** A transaction or a receipt as its piece has it. */
 export type StoredItem = {
-  /** Without the digits of its bloom. */
+  /** The JSON without the digits of the bloom. */
   readonly json: Buffer;
-  /** Where they stood; undefined where none were taken out. */
+  /** The offset of the removed digits in the JSON; undefined when no digits were removed. */
   readonly bloomAt?: number;
-  /** The digits that are not 0, each with its place before it. */
+  /** The digits that are not 0: twelve bits for the digit's position in the bloom, four for its value. */
   readonly digits?: Uint16Array;
-  /** Of the whole item, in bytes. */
+  /** The size of the whole item, in bytes. */
   readonly bytes: number;
 };
 
 const BLOOM_NAME = Buffer.from('"logsBloom":"0x');
 export const BLOOM_DIGITS = 512;
-/** A bloom with more digits than this that are not 0 stays as it is. */
+/** A bloom with more digits than this that are not 0 stays in its receipt. */
 const MOST_DIGITS = 128;
 const NO_BLOOM = 0xffff;
 const ZERO = 0x30;
@@ -263,14 +260,14 @@ const LETTER_A = 0x61;
 const LETTER_F = 0x66;
 const TEN = 10;
 const foundDigits = new Uint16Array(MOST_DIGITS);
-/** The bloom that is looked at, digit by digit and in fours: most of these are zeros. */
+/** The digits of the bloom at hand, one by one and in fours: most fours are zeros. */
 const bloomBytes = new Uint8Array(BLOOM_DIGITS);
 const bloomWords = new Uint32Array(bloomBytes.buffer);
 const ZEROS = 0x30303030;
 
 export const wholeItem = (json: Buffer): StoredItem => ({ json, bytes: json.length });
 
-/** @returns undefined for a receipt whose bloom cannot be taken out. */
+/** Removes the digits of a receipt's bloom. @returns undefined when they cannot be removed. */
 export function withoutBloom(
   receipt: Buffer,
 ): (StoredItem & { readonly bloomAt: number }) | undefined {
@@ -297,7 +294,7 @@ export function withoutBloom(
 const PIECE_HEAD_BYTES = 2;
 const ITEM_HEAD_BYTES = 10;
 
-/** What an item takes in its piece, with a comma; in bytes. */
+/** The bytes that an item takes in its piece, with a comma. */
 export const bytesInPiece = ({ json, digits }: StoredItem): number =>
   ITEM_HEAD_BYTES + json.length + 1 + 2 * (digits?.length ?? 0);
 
@@ -323,11 +320,11 @@ export function pieceOf(items: readonly StoredItem[]): Buffer {
 
 const itemsAt = (items: number): number => PIECE_HEAD_BYTES + ITEM_HEAD_BYTES * items;
 
-/** Of the items with the commas between them. */
+/** The size of the whole items with the commas between them, in bytes. */
 export const joinedBytes = (items: readonly StoredItem[]): number =>
   items.reduce((sum, { bytes }) => sum + bytes, Math.max(0, items.length - 1));
 
-/** All items of a piece as they lie there, with commas between them; a part of `piece`. */
+/** All items of a piece with commas between them, without their blooms; shares the memory of `piece`. */
 export function itemsOf(piece: Buffer): Buffer {
   const count = piece.readUInt16LE(0);
   const head = itemsAt(count);
@@ -377,7 +374,7 @@ function putFrom(
       into.fill(ZERO, at, at + BLOOM_DIGITS);
       const end = digitsFrom + 2 * piece.readUInt32LE(entry + 6);
       let digit = index === 0 ? digitsFrom : digitsFrom + 2 * piece.readUInt32LE(entry - 4);
-      // Byte by byte: a receipt has up to a hundred, and each call would cost as much as all else.
+      // Reads single bytes: a receipt has up to a hundred digits, and a call for each would cost as much as all else.
       for (; digit < end; digit += 2) {
         const low = piece[digit] ?? 0;
         const place = (low >> 4) | ((piece[digit + 1] ?? 0) << 4);
@@ -414,7 +411,7 @@ function pieceWith(firsts: Uint32Array, index: number): number {
   return from;
 }
 
-// The outline: 64 bytes, and the first item of each piece.
+// The outline: 64 bytes, and the index of the first item of each piece.
 
 const OUTLINE_BYTES = 64;
 const HAS_UNCLES = 1;

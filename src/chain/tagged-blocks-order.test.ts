@@ -4,7 +4,7 @@ import { TagOrder } from "./tagged-blocks.ts";
 
 const at = (number: number) => ({ number, hash: `0x${number}` });
 
-/** Of a head of 10; what the tags stand for, one after the other. */
+/** A `TagOrder` under head 10. @param told The numbers to which each tag resolves, one after the other. */
 const ordered = (told: Partial<Record<Tag, readonly (number | undefined)[]>>) => {
   const left = new Map(Object.entries(told).map(([tag, numbers]) => [tag, [...(numbers ?? [])]]));
   return new TagOrder(at(10), {

@@ -6,7 +6,7 @@ import { TaggedBlocks } from "./tagged-blocks.ts";
 const hashAt = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const headAt = (number: number) => ({ head: { number, hash: hashAt(number) }, hashAt });
 
-/** A node that tells these numbers for the tag, one after the other; each on the chain unless it says otherwise. */
+/** A node that tells these numbers for the tag, one after the other. A number is on the chain, "fork" is not. */
 function nodeTelling(...numbers: readonly (number | string)[]) {
   const left = [...numbers];
   let asked = 0;

@@ -1,5 +1,5 @@
-// Which blocks `safe` and `finalized` mean: what the nodes say, if that is a block of the followed chain. One call, or
-// all calls of one batch, see them in order: `finalized` is not above `safe`, and neither is above the head.
+// Resolves `safe` and `finalized` to the blocks that nodes name, if these are on the followed chain. In one call, or all
+// calls of one batch, `finalized` is not above `safe`, and neither is above the head.
 
 import type { AskedNode, ChainDialect, Tag } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
@@ -21,12 +21,9 @@ type TaggedParts = {
 const TIMEOUT_MS = 5_000;
 
 export class TaggedBlocks {
-  /** What each tag meant, and the head at which it was asked for last. */
+  /** The last result for each tag, and the hash of the head under which the tag was resolved. */
   readonly #known = new Map<Tag, Known>();
-  /**
-   * The highest block that each tag meant. A tag does not go backwards while that block is on the chain, whichever node
-   * says so.
-   */
+  /** The highest block of each tag. A tag does not go back while that block is on the chain, whichever node replies. */
   readonly #highest = new Map<Tag, Position>();
   readonly #parts: TaggedParts;
 
@@ -34,9 +31,7 @@ export class TaggedBlocks {
     this.#parts = parts;
   }
 
-  /**
-   * What the tag means. It is asked for once for each head, for all callers; undefined when no node knows such a block.
-   */
+  /** Resolves the tag, once for each head, for all callers; undefined when no node knows such a block. */
   find(tag: Tag, chain: TaggedChain): Promise<Position | undefined> {
     const known = this.#known.get(tag);
     if (known?.head === chain.head.hash) return known.found;
@@ -61,14 +56,14 @@ export class TaggedBlocks {
     return this.#foundBefore(tag, chain);
   }
 
-  /** Where `safe` was answered at this head, `finalized` must not be above it. */
+  /** If `safe` was resolved at this head, `finalized` must not be above it. */
   async #notBeyondSafe(finalized: Position, { head }: TaggedChain): Promise<Position> {
     const known = this.#known.get("safe");
     const safe = known?.head === head.hash ? await known.found.catch(() => undefined) : undefined;
     return safe && safe.number < finalized.number ? safe : finalized;
   }
 
-  /** What the node says, if that is a block of this chain; else undefined. */
+  /** The block that the node names, if the block is on this chain; else undefined. */
   async #read(tag: Tag, node: AskedNode, chain: TaggedChain): Promise<Position | undefined> {
     const read = (numberOrTag: number | Tag): Promise<Position | undefined> =>
       this.#parts.dialect.readPosition(numberOrTag, node, AbortSignal.timeout(TIMEOUT_MS));
@@ -80,7 +75,7 @@ export class TaggedBlocks {
     return atHead?.hash === chain.head.hash ? chain.head : undefined;
   }
 
-  /** An earlier answer that still holds. A finalized block is safe as well, whichever of both a node gave last. */
+  /** The highest earlier result that is still on the chain. A finalized block is safe as well, whichever is newer. */
   #foundBefore(tag: Tag, chain: TaggedChain): Position | undefined {
     const [own, final] = [tag, "finalized" as const].map((each) => {
       const position = this.#highest.get(each);
@@ -93,14 +88,14 @@ export class TaggedBlocks {
 const isOf = ({ head, hashAt }: TaggedChain, { number, hash }: Position): boolean =>
   number <= head.number && (hashAt(number) ?? hash) === hash;
 
-/** `finalized`, `safe` and the head in order, for one call, or all calls of one batch. */
+/** Keeps `finalized`, `safe` and the head in order, for one call, or all calls of one batch. */
 export class TagOrder {
-  /** What each tag was found to mean, so that it is the same when it is asked for again. */
+  /** The result for each tag, so that the same tag has the same result later. */
   readonly #found = new Map<Tag, Promise<Position | undefined>>();
   readonly #head: Position;
   readonly #parts: { tagged(tag: Tag): Promise<Found> };
 
-  /** @param head The newest block of the view: no tag is above it. @param parts.tagged What the tag means now. */
+  /** @param head The newest block of the view: no tag is above it. @param parts.tagged Resolves the tag now. */
   constructor(head: Position, parts: { tagged(tag: Tag): Promise<Found> }) {
     this.#head = head;
     this.#parts = parts;
@@ -116,7 +111,7 @@ export class TagOrder {
   }
 
   async #look(tag: Tag): Promise<Position | undefined> {
-    // Earlier answers are not changed, so this one is adapted.
+    // Earlier results do not change, so this result is adapted to them.
     const safe = this.#found.get("safe");
     const finalized = this.#found.get("finalized");
     const position = lower(await this.#parts.tagged(tag), this.#head);

@@ -1,6 +1,6 @@
-// The writer of one network's store, and what takes a block of one node: it is fetched, parsed, held to its own hashes,
-// and cut into the parts that the store holds. That takes long and decides nothing, so it runs in this thread or in the
-// thread that writes (thread/writer-thread.ts).
+// The interface of the writer of a store, and how a block is taken: fetched from one node, parsed, proven against its
+// own hashes, and cut into the parts that the store holds. Taking a block is slow and decides nothing, so it runs in
+// this thread or in the writer thread (thread/writer-thread.ts).
 
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Signal } from "../lib/cancellation.ts";
@@ -18,11 +18,11 @@ import type {
 } from "./dialect.ts";
 import type { ProofLevel } from "./stored-block.ts";
 
-/** See `BlockStore`; what it takes in was taken by `TakeBlock` beside it. */
+/** As `BlockStore`, for blocks that the `TakeBlock` beside it took, which may have left their parts in another thread. */
 export type StoreWriting = Omit<BlockStore, "apply" | "startAt" | "below" | "keep"> & {
   apply(update: Pick<ChainUpdate, "removed"> & { added: readonly TakenBlock[] }): Promise<void>;
   startAt(block: TakenBlock): Promise<void>;
-  /** See `BlocksBelow`. */
+  /** As `BlocksBelow`. */
   readonly below: {
     add(blocks: readonly TakenBlock[]): Promise<boolean>;
     finish(): Promise<number>;
@@ -30,22 +30,22 @@ export type StoreWriting = Omit<BlockStore, "apply" | "startAt" | "below" | "kee
   keep(block: TakenBlock, isCanonical: boolean): Promise<void>;
 };
 
-/** What is needed to decide about a block; the store has the rest of it. */
+/** The parts of a block that decisions need; the store's side has the other parts. */
 export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;
 
 export type TakeTerms = {
   readonly limits: BlockLimits;
-  /** undefined: nothing is proven on this network. */
+  /** undefined on a network without proofs. */
   readonly rules: NetworkRules | undefined;
 };
 
-/** The proof of a block, where it was made. */
+/** The proof of a block; undefined on a network without proofs. */
 export type ProvenSoFar = Extract<Proof, { kind: "proven" }> | undefined;
 
 export type TakeOutcome<Block = TakenBlock> =
   | Exclude<Fetched, { kind: "fetched" }>
   | { readonly kind: "taken"; readonly block: Block; readonly proof: ProvenSoFar }
-  /** The block is not what it says it is, or not the one that was asked for. */
+  /** The block does not match its own hashes, or is not the block that was asked for. */
   | {
       readonly kind: "refuted";
       readonly part: string;
@@ -54,7 +54,7 @@ export type TakeOutcome<Block = TakenBlock> =
       readonly hash: string;
     };
 
-/** Never rejects. The signal ends only the calls to the node. */
+/** Takes a block from a node. Never rejects. The signal ends only the calls to the node. */
 export type TakeBlock<Block = TakenBlock> = (
   reference: Reference,
   node: AskedNode,
@@ -92,7 +92,7 @@ function* judge(
     ({ kind: "refuted", part, reason, number, hash }) as const;
   if (!isTheOneAskedFor(reference, fetched))
     return refuted("identity", "another block than asked for");
-  // The proof is of what was parsed, but the node's bytes are stored and served: both must mean the same.
+  // The proof covers the parsed block, but the node's bytes are stored and served: both must mean the same.
   const ambiguity = yield* ambiguityOf(fetched);
   if (ambiguity !== undefined) return refuted("shape", ambiguity);
   const { block, receipts, uncles } = fetched;
@@ -122,17 +122,14 @@ function* ambiguityOf({ json, places }: FetchedBlock): Work<string | undefined> 
   return undefined;
 }
 
-/** Blocks that were taken and are not stored yet, in the thread that writes. The other thread names them by number. */
+/** Holds taken blocks in the writer thread until they are stored. The other thread names them by number. */
 export class HeldBlocks {
   /** Oldest first. */
   readonly #records = new Map<number, BlockRecord>();
   #bytes = 0;
   readonly #most: number;
 
-  /**
-   * @param options.bytes When all blocks together take more, the oldest are forgotten; one block is held however large
-   * it is.
-   */
+  /** @param options.bytes Above this total the oldest blocks are forgotten; one block is held however large it is. */
   constructor(options: { readonly bytes: number }) {
     this.#most = options.bytes;
   }
@@ -153,7 +150,7 @@ export class HeldBlocks {
     this.#bytes -= bytesOf(record);
   }
 
-  /** Gives the block, which is held no longer. @throws When it was forgotten, or an earlier thread took it. */
+  /** Returns the block and holds it no longer. @throws When the block was forgotten, or an earlier thread held it. */
   release(id: number): BlockRecord {
     const record = this.#records.get(id);
     if (!record) throw new Error("a block that was taken is not there any more");

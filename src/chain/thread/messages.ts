@@ -1,4 +1,4 @@
-// All messages between the thread that answers callers and the thread that writes. Bytes are sent as they are.
+// All messages between the thread that answers callers and a thread of `thread-main.ts`. Bytes are sent as they are.
 import type { NetworkRules } from "../../proofs/prove-block.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { SentRecord } from "../block-record.ts";
@@ -9,16 +9,16 @@ import type { StoreWriting } from "../writing.ts";
 export type ThreadStart = {
   /** A counter that the thread raises while it lives; it is read without asking the thread. */
   readonly beats: SharedArrayBuffer;
-  /** Whether callers and heads go before what the thread does. */
+  /** Whether the thread has a lower priority than callers and heads. */
   readonly isSpare: boolean;
 };
 
 export type OpenedStore = StoreSize & { readonly path: string };
 
-/** A block that is to be stored: the id of the call that took it there, or itself where another thread took it. */
+/** A block to be stored: the id of the call by which the writer thread took it, or the record from another thread. */
 export type HeldBlock = number | SentRecord;
 
-/** A store in the thread that writes. */
+/** The methods of a store in the writer thread. */
 export type HeldStore = Omit<
   StoreWriting,
   "tables" | "size" | "apply" | "startAt" | "below" | "keep"
@@ -30,7 +30,7 @@ export type HeldStore = Omit<
   keep(block: HeldBlock, isCanonical: boolean): Promise<void>;
 };
 
-/** Each is answered with a result of the same id. */
+/** The thread answers each call with a result of the same id. */
 export type ThreadCall =
   | { readonly kind: "open"; readonly options: OpenedStore }
   | {
@@ -45,11 +45,11 @@ export type TakeCall = {
   readonly dialect: ChainDialect["kind"];
   readonly reference: Reference;
   readonly node: string;
-  /** Methods that the node does not have. */
+  /** The optional methods that the node does not have. */
   readonly missing: readonly string[];
   readonly limits: BlockLimits;
   readonly rules: NetworkRules | undefined;
-  /** Whether the block is sent with the answer; else the thread holds it under the call's id. */
+  /** Whether the thread sends the block with the answer; else the thread holds the block under the call's id. */
   readonly isSent: boolean;
 };
 
@@ -60,9 +60,9 @@ export type ToThread =
       readonly store: number;
       readonly call: ThreadCall;
     }
-  /** Of a node that was asked. */
+  /** The reply of a node to an `ask` of the thread. */
   | { readonly kind: "reply"; readonly ask: number; readonly reply: Reply }
-  /** Nobody wants the block that this call took. */
+  /** The block that this call took is not wanted any more. */
   | { readonly kind: "forget"; readonly id: number }
   /** The thread is to end. */
   | { readonly kind: "end" };

@@ -1,5 +1,5 @@
-// One thread of the program `thread-main.ts`, seen from the thread that answers callers: what it is asked and answers, its
-// questions to nodes, and whether it lives.
+// One thread of the program `thread-main.ts`, as the thread that answers callers sees it: sends calls to the thread,
+// makes the thread's calls to nodes, and watches its heartbeat.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -12,47 +12,47 @@ import type { AskedNode } from "../dialect.ts";
 import type { Asked, FromThread, ThreadResult, ThreadStart, ToThread } from "./messages.ts";
 
 export type ThreadLinkOptions = {
-  /** As the log calls it. */
+  /** The name of the thread in the log. */
   readonly name: string;
-  /** Whether callers and heads go before what the thread does. */
+  /** Whether the thread has a lower priority than callers and heads. */
   readonly isSpare: boolean;
-  /** Left out: the one beside this file. */
+  /** The file of the program; left out: the one beside this file. */
   readonly program?: string | undefined;
   /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
   readonly heapMib?: number | undefined;
 };
 
 export type ThreadLinkParts = {
-  /** All are settled when the thread ends. */
+  /** The calls to the thread; all are settled when the thread ends. */
   readonly replies: PendingReplies<ThreadResult>;
-  /** Is called when the thread has ended, whoever ended it. */
+  /** A callback: the thread has ended, for whatever reason. */
   readonly onEnd: (why: "hung" | "ended") => void;
-  /** Is called when the thread cannot be ended. */
+  /** A callback: the thread cannot be ended. */
   readonly onStuck: (why: string) => void;
-  /** How long it may be without a sign of life, in milliseconds. */
+  /** How long the thread may be without a heartbeat, in milliseconds. */
   readonly silenceMs: () => number;
   readonly clock: Pick<Clock, "after">;
   readonly log: Pick<Logger, "error">;
 };
 
-/** The node from which a block is taken: how it is asked, and until when. */
+/** How to call the node from which a block is taken, and the signal that ends these calls. */
 export type NodeAsking = { readonly ask: AskedNode["ask"]; readonly signal: Signal };
 
 /**
- * A thread ends between two steps of its program. If it does not end in this time, native code holds it, and perhaps
- * the store's lock; in milliseconds.
+ * A thread ends between two steps of its program. If it does not end within this time, in milliseconds, native code
+ * holds the thread, and perhaps the store's lock.
  */
 const ENDING_MS = 5_000;
 /**
- * The most memory for short-lived garbage, in MiB: three parts, of which one is in use. A block leaves some 7 MB behind; in half
- * of this room the collector copied what was read of each block once or twice.
+ * The most memory for short-lived objects, in MiB: three parts, of which one is in use. A block leaves some 7 MB of
+ * garbage; with half of this memory the collector copied the objects of each block once or twice.
  */
 const YOUNG_MIB = 48;
 
 export type Sending = {
   readonly message: ToThread;
   readonly transferred?: readonly ArrayBuffer[] | undefined;
-  /** Of a call that takes a block: the thread asks the node so until it has answered. */
+  /** For a call that takes a block: how the thread's calls reach the node, until the thread has answered. */
   readonly asking?: NodeAsking | undefined;
 };
 
@@ -64,13 +64,13 @@ export const GONE = {
 
 export class ThreadLink {
   readonly #worker: Worker;
-  /** It raises this number while it lives. */
+  /** The thread raises this number while it lives. */
   readonly #beats: Int32Array;
   #isUp = false;
   #hasEnded = false;
   #underWay = 0;
   #used: ReturnType<Worker["performance"]["eventLoopUtilization"]>;
-  /** For each block that is being taken. */
+  /** How to call the node, for each block that is being taken, by the id of the call. */
   readonly #asking = new Map<number, NodeAsking>();
   readonly #parts: ThreadLinkParts;
 
@@ -114,17 +114,17 @@ export class ThreadLink {
     });
   }
 
-  /** How many calls it has not answered. */
+  /** How many calls the thread has not answered. */
   get underWay(): number {
     return this.#underWay;
   }
 
-  /** Whether its program runs, and answers soon. */
+  /** Whether the thread's program has begun to run. */
   get isUp(): boolean {
     return this.#isUp || Atomics.load(this.#beats, 0) > 0;
   }
 
-  /** @returns For which share of the time since it was taken last the thread was busy. */
+  /** @returns The share of the time since the last call in which the thread was busy. */
   takeUse(): number {
     const { performance } = this.#worker;
     const now = performance.eventLoopUtilization();
@@ -145,11 +145,11 @@ export class ThreadLink {
     if (this.#hasEnded) return;
     this.#worker.ref();
     this.#end();
-    // Not by `once` of node:events: a thread that fails ends too, and its error is in the log already.
+    // `once` of node:events would reject when the thread fails. A failed thread ends, too, and its error was logged.
     await new Promise((resolve) => this.#worker.once("exit", resolve));
   }
 
-  /** V8 aborts the whole process when a thread is interrupted between two of its modules: then it ends itself. */
+  /** V8 aborts the process when a thread is terminated between two of its modules: such a thread is told to exit. */
   #end(): void {
     if (this.isUp) void this.#worker.terminate();
     else this.#worker.postMessage({ kind: "end" } satisfies ToThread);
@@ -185,16 +185,16 @@ export class ThreadLink {
 
 const failed = (error: unknown): Reply => ({ kind: "failed", reason: String(error) });
 
-/** A reply of at least this size is transferred if its memory holds nothing else; a smaller one is copied, in bytes. */
+/** A reply of at least this many bytes is transferred, if its memory holds nothing else; a smaller reply is copied. */
 const LARGE = 2 ** 20;
-/** The bytes around the result of one call, at most. */
+/** The most bytes around the result of one call. */
 const AROUND = 64;
 const BRACE = 0x7b;
 
-/** The bytes in memory that can be transferred to another thread. */
+/** The bytes of a reply in memory that can be transferred to another thread. */
 function sendable(json: Buffer): Buffer {
   const whole = new Uint8Array(json.buffer);
-  // The answer to several calls is an array, and its memory holds other results.
+  // The response to several calls is an array, and its memory holds other results.
   const isAlone = whole[0] === BRACE && whole.length - json.length <= AROUND;
   return json.length >= LARGE && isAlone ? json : Buffer.from(Uint8Array.from(json).buffer);
 }

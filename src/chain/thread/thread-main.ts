@@ -1,4 +1,4 @@
-// The thread that writes: it takes blocks, holds them until they are stored, and writes the stores of all networks.
+// The program of the threads that take blocks. The writer thread also holds the blocks and writes all stores.
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { NotWritable, writeFailure } from "../../disk/writable.ts";
@@ -25,7 +25,7 @@ import type {
 } from "./messages.ts";
 
 const BEAT_MS = 250;
-/** Above 0 is less. At 10 other programs would have nine times as much of a core, and a block would take as much longer. */
+/** A nice value. At 10 other programs would have nine times as much of a core, and a block would take as much longer. */
 const SPARE_PRIORITY = 5;
 const MOST_HELD_BYTES = 512 * 2 ** 20;
 
@@ -73,7 +73,7 @@ const released = (block: HeldBlock): BlockRecord =>
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** A node as it looks to what takes a block: the calls go to the other thread, which asks the node. */
+/** A stand-in for the node of a call: it sends calls to the other thread, which makes them. */
 const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
   name,
   isMissing: (method) => missing.includes(method),
@@ -92,7 +92,7 @@ const dialects = { blocks: blockDialect, epochs: epochDialect };
 async function take(id: number, call: TakeCall): Promise<TakeOutcome> {
   const { reference, limits, rules, isSent } = call;
   const terms = { limits, rules, signal: NEVER };
-  // What was read of a block is garbage once it is cut: the sooner, the less the collector has to do.
+  // `turnsOfOne` finishes a begun block first: its parsed JSON is garbage sooner, and the collector has less to do.
   const taking = takeHere({ dialect: dialects[call.dialect], turns: turnsOfOne(turns) });
   const taken = await taking(reference, nodeFor(id, call), terms);
   if (taken.kind !== "taken") return taken;
@@ -116,7 +116,7 @@ async function resultOf(id: number, store: number, call: ThreadCall): Promise<un
   return value;
 }
 
-/** What goes to the other thread as it is, without a copy. */
+/** The buffers that go to the other thread as they are, without a copy. */
 function movable({ value }: { readonly value?: unknown }): ArrayBuffer[] {
   const { block } = Object(value) as { block?: { bytes?: Uint8Array<ArrayBuffer> } };
   return block?.bytes ? [block.bytes.buffer] : [];
@@ -151,8 +151,8 @@ function beat(beats: Int32Array): void {
 }
 
 const { beats: counter, isSpare } = workerData as ThreadStart;
-// On Linux a thread has a priority of its own; elsewhere it would be that of the whole process.
+// On Linux a thread has a priority of its own; elsewhere `setPriority` would change that of the whole process.
 if (isSpare && process.platform === "linux") setPriority(SPARE_PRIORITY);
 parentPort?.on("message", receive);
-// The first sign of life comes once no module is left to evaluate: from then on the thread may be terminated.
+// The first heartbeat comes once no module is left to evaluate: from then on the thread may be terminated.
 setImmediate(() => beat(new Int32Array(counter)));

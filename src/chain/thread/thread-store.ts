@@ -1,4 +1,4 @@
-// The store of one network, written by the other thread and read here.
+// The store of one network that the writer thread writes and this thread reads.
 
 import type { Signal } from "../../lib/cancellation.ts";
 import type { SentRecord } from "../block-record.ts";
@@ -15,7 +15,7 @@ export type ThreadStoreParts = {
   readonly thread: WriterThread;
   readonly dialect: Pick<ChainDialect, "kind" | "optional">;
   readonly run: RunWrite;
-  /** Is called when another thread has opened the store: it is as the earlier thread left it. */
+  /** A callback: a new writer thread has opened the store, as the earlier thread left it. */
   readonly onBegunAgain: () => void;
 };
 
@@ -30,7 +30,7 @@ export class ThreadStore implements StoreWriting {
   readonly #store: number;
   #size: StoreSize;
   readonly #held = new WeakMap<TakenBlock, HeldBlock>();
-  /** What is held of blocks that nobody wants any more. A block that was sent is named by its size. */
+  /** Drops blocks that were collected as garbage here: by the id in the writer thread, or by the size of a sent record. */
   readonly #unwanted: FinalizationRegistry<number | { readonly sentBytes: number }>;
   readonly #opened: { options: OpenedStore; readonly onBegunAgain: () => void };
   readonly #parts: ThreadStoreParts;
@@ -40,7 +40,7 @@ export class ThreadStore implements StoreWriting {
     const { thread, onBegunAgain } = parts;
     this.#parts = parts;
     this.#size = size;
-    // A process opens a file once for all its threads, in the way of the first one.
+    // LMDB opens a file once for all threads of a process, with the options of the first opening: not read-only.
     this.tables = new BlockTables({ path, isWrittenElsewhere: true });
     this.#unwanted = new FinalizationRegistry((held) =>
       typeof held === "number" ? thread.forget(held) : thread.countSent(-held.sentBytes),
@@ -82,7 +82,7 @@ export class ThreadStore implements StoreWriting {
     const { windowBlocks, bytes } = size;
     this.#size = { windowBlocks, bytes };
     this.#opened.options = { ...this.#opened.options, ...this.#size };
-    void this.#write("resize", this.#size).catch(() => undefined); // another thread opens the store with this size
+    void this.#write("resize", this.#size).catch(() => undefined); // a new thread opens the store with this size
   }
 
   prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
@@ -98,12 +98,12 @@ export class ThreadStore implements StoreWriting {
   }
 
   async close(): Promise<void> {
-    await this.#call("close").catch(() => undefined); // a thread that has ended has closed it
+    await this.#call("close").catch(() => undefined); // a thread that has ended has closed the store
     this.#parts.thread.forgetStore(this.#store);
     await this.tables.close();
   }
 
-  /** Without `run`, which calls it to try whether the store can be written. */
+  /** Bypasses `run`, which itself calls `probe` to try whether the store can be written. */
   probe(): Promise<void> {
     return this.#call("probe");
   }
@@ -142,7 +142,7 @@ export class ThreadStore implements StoreWriting {
     this.#unwanted.register(block, typeof held === "number" ? held : { sentBytes }, block);
   }
 
-  /** The blocks as the thread that writes gets them, once. */
+  /** The blocks as the writer thread takes them. A record that was sent here is given only once. */
   #given(blocks: readonly TakenBlock[]): HeldBlock[] {
     return blocks.map((block) => {
       const held = this.#held.get(block) ?? FORGOTTEN;
@@ -171,15 +171,15 @@ export class ThreadStore implements StoreWriting {
       { kind: "write", method, params },
       params.flatMap(movable),
     );
-    this.tables.refresh(); // from here on reads see what was written
+    this.tables.refresh(); // reads of this thread see the write from here on
     return value as Awaited<ReturnType<HeldStore[Method]>>;
   }
 }
 
-/** Instead of a block that was given before: no thread holds it. */
+/** Stands for a block that was given before: no thread holds this id. */
 const FORGOTTEN = -1;
 
-/** What goes to the other thread as it is, without a copy. */
+/** The buffers that go to the other thread as they are, without a copy. */
 function movable(param: unknown): ArrayBuffer[] {
   const { added } = Object(param) as { added?: unknown };
   const blocks = Array.isArray(param) ? param : Array.isArray(added) ? added : [param];

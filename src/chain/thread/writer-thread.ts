@@ -1,6 +1,6 @@
-// The threads that take blocks and write the stores, seen from the thread that answers callers. One writes, and takes what
-// it can; it is begun with the first store, and begun again when it ends or hangs. Another takes blocks beside it while it
-// has more than it can do. Calls that a thread had not answered when it ended fail, and the follower makes them again.
+// Runs the threads that take blocks and write the stores. The writer thread writes, and takes what it can; it starts with
+// the first store, and again when it ends or hangs. A second thread takes blocks while the writer thread has too much to
+// do. Calls that a thread has not answered when it ends fail, and the follower makes them again.
 import { cpus } from "node:os";
 import type { Logger } from "pino";
 import { NotWritable } from "../../disk/writable.ts";
@@ -17,20 +17,20 @@ import {
 } from "./thread-link.ts";
 
 export type WriterThreadOptions = {
-  /** Left out: the one beside this file. */
+  /** The file of the threads' program; left out: the one beside this file. */
   readonly program?: string;
   /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
   readonly heapMib?: number;
-  /** For which share of the time the thread that writes may be busy before another takes blocks, too. */
+  /** The share of time, from 0 to 1, for which the writer thread may be busy before a second thread takes blocks, too. */
   readonly busyShare?: number;
-  /** How many cores must have been idle meanwhile. */
+  /** How many cores must be idle for a second thread. */
   readonly spareCores?: number;
 };
 
 export type WriterThreadParts = {
-  /** Is called when the thread that writes has ended though nobody stopped it. */
+  /** A callback: the writer thread has ended, though it was not closed. */
   readonly onEnd: (why: "hung" | "ended") => void;
-  /** How long it may be without a sign of life, in milliseconds. */
+  /** How long a thread may be without a heartbeat, in milliseconds. */
   readonly silenceMs: () => number;
   readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
@@ -38,43 +38,41 @@ export type WriterThreadParts = {
 
 type OpenStore = { options: OpenedStore; readonly onBegunAgain: () => void };
 
-/**
- * LMDB's error for an environment whose writer died in the middle of a write: only another process can open it again.
- */
+/** LMDB's error after a writer died in the middle of a write: only another process can open the environment again. */
 const PANIC = -30_795;
-/** The code of errors when a gateway ends before it was started: nobody need be told of them. */
+/** The code of errors of a gateway that ends before it has started: nobody need see them. */
 export const CALLED_OFF = "CALLED_OFF";
 
-/** How often a look is taken at how busy the thread that writes is, in milliseconds. */
+/** How often the load of the writer thread is measured at most, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** Once it was busy for this share of the time another thread takes blocks, too, ... */
+/** The default of `busyShare`: a second thread takes blocks once the writer thread was busy for this share of time. */
 const BUSY_SHARE = 0.7;
-/** ... where so many cores were idle: on a machine that has enough to do it would only make callers wait. */
+/** The default of `spareCores`: on a machine with enough to do, a second thread would only make callers wait. */
 const SPARE_CORES = 0.4;
-/** That one ends when it took no block for this time, in milliseconds. */
+/** The second thread ends when it took no block for this time, in milliseconds. */
 const IDLE_MS = 10_000;
-/** It takes none while as many bytes of blocks wait to be stored. */
+/** The second thread takes no block while this many bytes of blocks wait to be stored. */
 const MOST_SENT_BYTES = 64 * 2 ** 20;
 
 export class WriterThread {
   #writer: ThreadLink | undefined;
   #taker: ThreadLink | undefined;
-  /** The calls to that one. */
+  /** The calls to `#taker` that it has not answered. */
   readonly #taking = new PendingReplies<ThreadResult>();
-  /** How many blocks it took, now and when a look was taken last at whether it has to do. */
+  /** How many blocks `#taker` took, now and when `#endIdle` last looked. */
   #taken = 0;
   #takenBefore = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Of all cores, when a look was taken last, in milliseconds. */
+  /** The idle time of all cores together at the last measurement, in milliseconds. */
   #idleMs = 0;
-  /** Of blocks that the other thread took, and that are not stored. */
+  /** The bytes of blocks that `#taker` took and that are not stored. */
   #sentBytes = 0;
-  /** Messages that wait for the start; undefined after it. */
+  /** Messages that wait for the start; undefined after the start. */
   #unsent: Sending[] | undefined = [];
   #isClosed = false;
   readonly #restarts = new Restarts();
   #lastStore = 0;
-  /** By their numbers. A store keeps its number when another thread takes over. */
+  /** The stores by number. A store keeps its number when a new thread takes over. */
   readonly #stores = new Map<number, OpenStore>();
   readonly #replies = new PendingReplies<ThreadResult>();
   readonly #idle: Rounds;
@@ -88,7 +86,7 @@ export class WriterThread {
     this.#idle = new Rounds({ clock, everyMs: () => IDLE_MS, round: () => this.#endIdle() });
   }
 
-  /** @param store.onBegunAgain Is called when another thread has opened it. @returns Its number. */
+  /** Adds a store. @param store.onBegunAgain A callback: a new thread has opened the store. @returns Its number. */
   open(store: OpenStore): number {
     this.#lastStore += 1;
     const number = this.#lastStore;
@@ -98,7 +96,7 @@ export class WriterThread {
     return number;
   }
 
-  /** Begins the thread, and sends what waited. A gateway listens sooner when it does not begin two threads at once. */
+  /** Starts the writer thread, and sends the waiting messages. A gateway listens sooner if no thread starts before. */
   start(): void {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
@@ -106,12 +104,12 @@ export class WriterThread {
     for (const sending of unsent) this.#post(sending);
   }
 
-  /** Nobody needs the store's number any more. */
+  /** Forgets a store that was closed. */
   forgetStore(store: number): void {
     this.#stores.delete(store);
   }
 
-  /** @throws NotWritable; Error when it fails, or the thread ends before it is done. */
+  /** @throws NotWritable; Error when the call fails, or the thread ends before the call is done. */
   async request(
     store: number,
     call: ThreadCall,
@@ -121,15 +119,15 @@ export class WriterThread {
   }
 
   /**
-   * @returns The number by which the thread that writes holds the block; undefined where another thread takes it and
-   * sends it. @throws As `request`.
+   * @returns The number by which the writer thread holds the block; undefined where the second thread takes the block
+   * and sends it. @throws As `request`.
    */
   take(
     store: number,
     call: Omit<TakeCall, "isSent">,
     asking: NodeAsking,
   ): { readonly id: number | undefined; readonly result: Promise<unknown> } {
-    // Heads are asked for by their hash: these are taken by the thread that goes before others.
+    // The follower names heads by their hash: the writer thread takes them, since it has the normal priority.
     const taker = "number" in call.reference ? this.#takerNow() : undefined;
     if (taker) {
       const { id, reply } = this.#taking.begin();
@@ -141,17 +139,17 @@ export class WriterThread {
     return this.#request(store, { ...call, isSent: false }, { asking });
   }
 
-  /** Counts blocks that were sent, in bytes: they wait here until they are stored, or nobody wants them. */
+  /** Adds to the bytes of sent blocks that wait here to be stored; negative for blocks that were stored or dropped. */
   countSent(bytes: number): void {
     this.#sentBytes += bytes;
   }
 
-  /** Nobody wants the block that was taken. */
+  /** Lets the writer thread drop a block that it took. */
   forget(id: number): void {
     this.#post({ message: { kind: "forget", id } });
   }
 
-  /** To be called before the stores are closed: calls that wait for the start fail. */
+  /** Fails the calls that wait for the start. Runs before the stores are closed. */
   callOff(): void {
     if (!this.#unsent) return;
     this.#isClosed = true;
@@ -159,7 +157,7 @@ export class WriterThread {
     this.#replies.settleAll({ ...GONE, code: CALLED_OFF });
   }
 
-  /** To be called after the stores were closed. */
+  /** Ends the threads. Runs after the stores were closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#idle.stop();
@@ -230,7 +228,7 @@ export class WriterThread {
     for (const number of this.#stores.keys()) this.#openIn(number);
   }
 
-  /** The other thread, where it is to take the next block. One is begun while the thread that writes is busy. */
+  /** The second thread, if it is to take the next block. Starts one while the writer thread is too busy. */
   #takerNow(): ThreadLink | undefined {
     const writer = this.#writer;
     if (!writer || this.#isClosed) return undefined;
@@ -240,7 +238,7 @@ export class WriterThread {
     return isFree && this.#sentBytes < MOST_SENT_BYTES ? taker : undefined;
   }
 
-  /** @returns Whether another thread is of use, by what the last second or more was like; false between two looks. */
+  /** @returns Whether a second thread would help, by the load since the last measurement; false until one is due. */
   #lookForRoom(writer: ThreadLink): boolean {
     const { busyShare = BUSY_SHARE, spareCores = SPARE_CORES } = this.#options;
     const now = this.#parts.clock.now();
@@ -269,11 +267,11 @@ export class WriterThread {
     );
     this.#taker = taker;
     this.#taken = 0;
-    this.#takenBefore = -1; // it has just begun
+    this.#takenBefore = -1; // no round has looked at it yet
     this.#idle.begin();
   }
 
-  /** @returns Whether there is another thread still. */
+  /** Ends the second thread if it is idle. @returns Whether there still is a second thread. */
   #endIdle(): boolean {
     const taker = this.#taker;
     const isIdle = taker?.isUp && taker.underWay === 0 && this.#taken === this.#takenBefore;
@@ -300,7 +298,7 @@ export class WriterThread {
       );
   }
 
-  /** Throws an error that nobody expects, so that the process is replaced with all its threads. */
+  /** Throws an uncaught error, so that the process is replaced with all its threads. */
   #giveUp(why: string): void {
     this.#parts.clock.after(0, () => {
       throw new Error(why);

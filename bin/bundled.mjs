@@ -1,6 +1,6 @@
-// Where the code of these sources is in a few files, with which a process begins in little more than half the
-// processor time; scripts/bundle.mjs writes them. Each state of the sources has a folder of its own, so that no
-// process begins with an old one. The published package has one bundle, and no sources.
+// Finds the bundle: a few files with all code, with which a process starts in little more than half the processor time.
+// scripts/bundle.mjs writes a folder for each state of the sources, so that no process starts with outdated code. The
+// published package has one bundle, and no sources.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { SourceMap } from "node:module";
@@ -11,11 +11,11 @@ const ROOT = join(import.meta.dirname, "..");
 
 export const IS_PACKAGE = !existsSync(join(ROOT, "src"));
 
-/** In here, where nobody else writes: bundles, and what V8 compiled. */
+/** The folder of the bundles and of V8's compile cache. No other program writes in it. */
 export const CACHE = join(ROOT, "node_modules/.cache/headgate");
 export const BUNDLES = join(CACHE, "bundles");
 
-/** What a bundle is made of beside `src`: the packages, and how it is written. */
+/** The inputs of a bundle beside the sources: the installed packages, and the scripts that write it. */
 const BESIDE = [
   "node_modules/.package-lock.json",
   "bin/bundled.mjs",
@@ -23,7 +23,7 @@ const BESIDE = [
   "scripts/console.mjs",
 ];
 
-/** The folder of the bundle of the sources as they are now, whether or not it is there. */
+/** The folder for the bundle of the current sources, whether or not the folder exists. */
 export function bundleFolder() {
   if (IS_PACKAGE) return join(ROOT, "dist");
   const sources = ["src", "web"].flatMap(sourcesIn);
@@ -43,7 +43,7 @@ function stateOf(path) {
   return `${path} ${mtimeMs} ${size}`;
 }
 
-/** Stack traces name the sources. A map is read when a trace needs it: all of them take a third of the start. */
+/** Makes stack traces name the sources. Reads a map when a trace needs it: all maps would take a third of the start. */
 export function nameSourcesIn(folder) {
   const url = pathToFileURL(folder).href;
   const position = new RegExp(`${url}/([^/:)]+):(\\d+):(\\d+)`, "g");

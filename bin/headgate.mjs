@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Begins with the code as it was bundled and compiled last time: half the start, and a quarter of the memory.
+// Starts the bundled code with V8's compile cache, or the sources where no bundle exists. A bundle halves the time of the
+// start, and takes a quarter of the memory.
 import { existsSync } from "node:fs";
 import module from "node:module";
 import { join } from "node:path";
@@ -14,12 +15,12 @@ const bundle = bundleFolder();
 const bundled = join(bundle, "main.mjs");
 const isBundled = existsSync(bundled) && (IS_PACKAGE || !process.env["HEADGATE_UNBUNDLED"]);
 if (isBundled) nameSourcesIn(bundle);
-// A folder that cannot be written is no cache, and no error.
+// Where the folder cannot be written, Node.js runs without a cache, and reports no error.
 module.enableCompileCache(isBundled ? join(bundle, "compiled") : CACHE);
 await (isBundled ? import(pathToFileURL(bundled).href) : import("../src/main.ts"));
-module.flushCompileCache?.(); // now: who is killed later has left it all the same
-// Behind the compiled code, which is good for one set of options. In percent of what is in use: by default a heap that
-// grew in a burst stays up to four times as large as that.
+module.flushCompileCache?.(); // now, since a process that is killed later would not write the cache at its end
+// Set after the code was loaded: V8 accepts compiled code only under the options with which it was compiled. The heap may
+// grow to 150 % of its live bytes; by default a heap that grew in a burst stays up to four times as large as those.
 setFlagsFromString("--heap-growing-percent=150");
 
 function refuseOldNode() {
@@ -33,9 +34,9 @@ function refuseOldNode() {
 }
 
 /**
- * Begins anew, as the same process, with what can only be said at a beginning, and what `npm start` says: that short-lived
- * garbage takes up to 32 MiB, not 64, that one thread at a time helps another to find garbage, so that callers do not wait
- * for their core, and that large memory is given back. A command that is over at once has no need of it.
+ * Executes the program again in the same process with the options of `npm start`, which only a starting process can take:
+ * short-lived garbage takes up to 32 MiB, not 64 MiB; one helper thread at a time marks garbage, so that callers do not
+ * wait for their core; malloc returns large blocks to the system. Short commands do not need these options.
  */
 function becomeFrugal() {
   const isOver = /^(--help|--version|-h|-v|audit|check|help|init|keys|methods|store)$/.test(
@@ -45,11 +46,11 @@ function becomeFrugal() {
   const isSaid =
     process.env["MALLOC_MMAP_THRESHOLD_"] !== undefined &&
     heap.every((word) => process.execArgv.includes(word));
-  // Node.js 22 warns of SQLite, which it has as 24 has.
+  // Node.js 22 prints a warning that SQLite is experimental; Node.js 24 does not.
   const isQuiet =
     major > 22 || process.execArgv.some((word) => word.startsWith("--disable-warning"));
   if ((isOver || isSaid) && isQuiet) return;
-  if (process.send || process.platform === "win32") return; // another process would not have the channel
+  if (process.send || process.platform === "win32") return; // a new program would lose the IPC channel
   const options = [...heap, ...(isQuiet ? [] : ["--disable-warning=ExperimentalWarning"])];
   const allocation = { MALLOC_MMAP_THRESHOLD_: "262144", MALLOC_TRIM_THRESHOLD_: "262144" };
   const program = [process.execPath, ...options, ...process.execArgv, ...process.argv.slice(1)];

@@ -1,4 +1,4 @@
-// The only place that creates and joins the parts of a gateway. Read from top to bottom, it is the architecture.
+// The only place that creates and joins the parts of a gateway. Read from top to bottom, it shows the architecture.
 
 import type { Logger } from "pino";
 import { AuditTrail, actorHere } from "./access/audit-trail.ts";
@@ -17,21 +17,21 @@ import type { Clock } from "./lib/clock.ts";
 import type { UnexpectedKind } from "./observe/metrics.ts";
 
 export type Gateway = {
-  /** The URLs for callers and operators, with the real ports. */
+  /** The URLs for callers and operators, with the ports that are in use. */
   readonly urls: { readonly server: string; readonly admin: string };
   /** Applies another configuration in one step, without dropping calls, or refuses it as a whole. Never rejects. */
   reload(config: Config): Promise<Reloaded>;
-  /** As `reload`, with the configuration file as it is now. @param who For the audit trail; left out: SIGHUP. */
+  /** As `reload`, with the current configuration file. @param who The actor for the audit trail; left out: SIGHUP. */
   reloadFile(who?: string): Promise<Reloaded>;
-  /** Counts unexpected errors. @param times How many; left out: 1. */
+  /** Counts unexpected errors in the metrics. @param times How many; left out: 1. */
   unexpected(kind: UnexpectedKind, times?: number): void;
-  /** Drains: takes no new connections, lets running calls end, then closes everything, the stores last. @param why For the audit trail. */
+  /** Accepts no new connections, lets calls end, then closes all parts. @param why For the audit trail, if any. */
   stop(why?: string): Promise<void>;
-  /** Whether callers are answered. When they are not for long, a restart may help. */
+  /** Whether the gateway answers callers. When this stays false for long, a restart may help. */
   readonly isAlive: () => boolean;
   /** How long running calls have to end when the gateway stops, in milliseconds. */
   drainMs(): number;
-  /** Ends other processes that the gateway started at once. */
+  /** Ends at once the other processes that the gateway started. */
   kill(): void;
 };
 
@@ -41,7 +41,7 @@ export type GatewayParts = {
   readonly source?: ConfigurationSource | undefined;
 };
 
-/** @throws When a port cannot be taken. Then nothing is left running. */
+/** Starts a gateway in this process. @throws Error when a port cannot be taken; then the parts are closed again. */
 export async function startGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
@@ -100,7 +100,7 @@ export async function startGateway(config: Config, parts: GatewayParts): Promise
     await serverSide.close();
     drains.close();
     if (why !== undefined) drains.tellAtEnd();
-    // A gateway that waits for the stores may start when they are free.
+    // This unlocks the stores: a new gateway that waits for them in `untilStoresAreFree` goes on here.
     await networks.close();
     await thread.close();
     await noted;
@@ -130,7 +130,7 @@ export async function startGateway(config: Config, parts: GatewayParts): Promise
       reloadFile: (who = "SIGHUP") => reload.again(source?.read, actorHere(who)),
       unexpected: metrics.unexpected,
       stop,
-      isAlive: () => true, // this code runs on the thread that answers
+      isAlive: () => true, // the thread that runs this function is the thread that answers callers
       drainMs: () => drainMs,
       kill: () => undefined,
     };

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line: argv → a command; exit codes.
+// The entry point: runs the command that argv names, and ends the process with an exit code when the command fails.
 import { CommandFailure } from "./cli/read-config.ts";
 import { run } from "./cli/run.ts";
 import { endProcess } from "./processes/end-process.ts";

@@ -45,20 +45,20 @@ export type NetworkParts = {
   readonly memory: MemoryBudget;
   readonly turns: Turns;
   readonly role: NetworkRole;
-  /** Other gateways have the same state. */
+  /** Whether other gateways use the same state. */
   readonly isShared: boolean;
 };
 
-/** The settings of a network, and those that it has from the gateway. */
+/** The settings of a network, and the settings of the gateway that apply to it. */
 type NetworkPlan = {
   readonly settings: NetworkSettings;
   readonly filtersPerKey: KeptFiltersOptions["perKey"];
 };
 
-/** How long /readyz waits for a head, in milliseconds. */
+/** How long `/readyz` waits for a node to tell its head, in milliseconds. */
 const READINESS_TIMEOUT_MS = 2_000;
 
-/** What a block of the followed chain is. Epochs have no hash over what was executed in them. */
+/** How each family's chain is followed. An epoch has no hash over its executed transactions, so it cannot be proven. */
 const followed = {
   evm: {
     dialect: blockDialect,
@@ -91,7 +91,7 @@ const poolOptions = (
   return { network, family, chainId, upstreams, responseBytes, ...dispatching };
 };
 
-/** Nodes of epoch networks take so many epochs at once, unless they say otherwise. */
+/** The epochs that Conflux nodes take in one log query, until a node's refusal tells another limit. */
 const USUAL_EPOCHS = 1_000;
 
 const rangesFor = ({ limits }: NetworkSettings): LearnedRange =>
@@ -113,30 +113,30 @@ const staleText = (head: number, { kind, ms }: Staleness): string => {
 };
 
 export class Network {
-  /** Calls that are being answered. */
+  /** The requests under way. A reload that removes the network waits for them before it closes the network. */
   readonly requests = new Occupancy();
   facts: NetworkFacts;
   catalogue: Catalogue;
   readonly pool: Pool;
   readonly coalescing: Coalescing;
   readonly head: Head;
-  /** Where nothing is followed. */
+  /** Asks the nodes for their heads; undefined where a chain is followed. */
   readonly #headWatch: HeadWatch | undefined;
   ranges: LearnedRange;
-  /** undefined where nothing is followed. */
+  /** undefined where no chain is followed. */
   readonly chain: ViewSource | undefined;
   readonly #source: Chain | ChainReader | undefined;
-  /** undefined where nothing is followed. */
+  /** undefined where no chain is followed. */
   readonly filters: FilterBook | undefined;
-  /** undefined where nothing is followed. */
+  /** undefined where no chain is followed. */
   readonly subscriptions: Subscriptions | undefined;
   readonly relayed: RelayedSubscriptions;
-  /** Says to the servers what happens to the chain, or hears it. */
+  /** Links the chain to other processes: the writer sends chain updates to the servers, a server receives them. */
   #link: () => () => void = () => () => undefined;
   #unlink: () => void = () => undefined;
   #stopTelling: (() => void) | undefined;
   readonly #role: NetworkRole;
-  /** Documents by key: they are made once, when first asked for. */
+  /** The OpenRPC document for each key, made at the first request for it. */
   #documents = new WeakMap<Grant, string>();
   readonly #freshness: HeadFreshness;
   #headAgeMs: number | undefined;
@@ -210,7 +210,7 @@ export class Network {
     this.#clock = clock;
   }
 
-  /** Begins to look for usable upstreams and to follow their chain, in the background. */
+  /** Starts to probe the upstreams and to follow their chain; both go on in the background. */
   async start(): Promise<void> {
     await this.pool.start();
     this.#headWatch?.start();
@@ -233,7 +233,7 @@ export class Network {
     await this.pool.close();
   }
 
-  /** Whether it can go on with these settings; else it takes another network to serve them. */
+  /** Whether this network can take these settings while it runs; else a new `Network` must replace it. */
   canBecome({ family, chainId, window }: NetworkSettings): boolean {
     const isFollowed = window.blocks > 0;
     const { facts, chain } = this;
@@ -242,7 +242,7 @@ export class Network {
     );
   }
 
-  /** Makes ready what other settings need; callers notice nothing before the change is committed. */
+  /** Prepares the nodes of other settings. Callers notice nothing before the change is committed. */
   async prepare(next: NetworkPlan): Promise<PoolChange> {
     const { name } = this.facts;
     const nodes = await this.pool.prepare(poolOptions(name, next.settings, this.#role));
@@ -281,7 +281,7 @@ export class Network {
     return document;
   }
 
-  /** For operators. */
+  /** The status of this network for operators. */
   async status(): Promise<NetworkStatus> {
     const { name: network, family, chainId } = this.facts;
     const why = await this.whyNotReady();
@@ -297,7 +297,7 @@ export class Network {
     return { network, family, chainId, isReady, whyNotReady: why, head, leader, upstreams };
   }
 
-  /** Why this network cannot serve now, or undefined when it can: some upstream tells a young enough head. */
+  /** Why this network cannot serve now; undefined when it can: it has a head that is young enough. */
   async whyNotReady(): Promise<string | undefined> {
     const { name } = this.facts;
     const whyStopped = this.chain?.whyStopped;

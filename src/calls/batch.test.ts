@@ -16,7 +16,7 @@ const message = (id: number): CallMessage => ({
   json: Buffer.alloc(0),
 });
 
-/** A turn is over when the test says so. */
+/** Turns that the test ends and begins. */
 class TurnsOfOthers {
   state: "on" | "over" = "on";
   #goOn: (() => void)[] = [];
@@ -36,10 +36,10 @@ class TurnsOfOthers {
   }
 }
 
-/** The answer that is there at once; undefined: it comes later. */
+/** The answer of a member that is ready at once; undefined: the test settles the member later. */
 type Given = (id: number, room: AnswerRoom) => RpcResponse | undefined;
 
-/** Members whose answers come when the test says so. */
+/** The members of a batch, whose answers the test settles. */
 class Members {
   readonly begun: number[] = [];
   held = 0;
@@ -222,7 +222,6 @@ describe("a batch", () => {
   });
 });
 
-// How large the next answer of a method will be: what was seen of it, or a guess by its price.
 describe("the size of an answer", () => {
   it.each([
     { price: 1, want: 16_384 },
@@ -258,7 +257,6 @@ describe("the size of an answer", () => {
   });
 });
 
-// What is said of a batch, out of what is said of its members.
 const block = (number: number) => ({ number, hash: `0x${number}` });
 const stored = (number: number, more: Partial<Provenance> = {}): Provenance =>
   ({ source: "store", proof: "full", block: block(number), ...more }) as Provenance;

@@ -1,5 +1,5 @@
-// A batch: its members are begun in their order while there is room for their answers, and are answered in their order.
-// When the answers that are ready are too large to be held, the batch sends them while later members still have to begin.
+// A batch begins its members in order while there is room for their answers, and answers them in order. When the ready
+// answers are too large to be held, the batch sends them before later members begin.
 
 import { COMMA, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { type AnswerJson, type AnswerRoom, heldBytesOf } from "../jsonrpc/raw-json.ts";
@@ -11,45 +11,45 @@ import type { RequestScope } from "./caller.ts";
 import { type RpcResponse, refusal } from "./response.ts";
 
 export type BatchOptions = {
-  /** The most bytes that all answers have together. */
+  /** The limit for all answers together, in bytes. A member beyond it gets an error. */
   readonly mostBytes: number;
 };
 
 export type BatchParts = {
-  /** Never rejects. */
+  /** Answers one member. Never rejects. */
   readonly answer: (message: Message) => RpcResponse | Promise<RpcResponse>;
-  /** The bytes that the answer is expected to take. */
+  /** The expected bytes of a member's answer. */
   readonly expected: (message: Message) => number;
   readonly saw: (message: Message, bytes: number) => void;
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
   readonly isCalm: () => boolean;
-  /** The chunks of memory that answers of members are written into. */
+  /** The chunks of memory that hold the answers of some members. */
   readonly room: Pick<AnswerRoom, "bytes" | "giveBack">;
   readonly turns: Pick<Turns, "join" | "next">;
 };
 
-/** In bytes. A batch waits until it is whole while it holds no more; the answers under way are expected to take no more. */
+/** In bytes: the limit for ready and expected answers together. A batch that holds more is sent before it is whole. */
 const WORTH_HOLDING = 1 << 20;
-/** The members that may wait for nodes at once. More of them would delay the key's other calls. */
+/** The most members that wait for nodes at once. More would delay the key's other calls. */
 const MOST_UNDER_WAY = 200;
-/** After so many members the batch looks whether other work is due. */
+/** After each so many members the batch gives other long work its turn, if that is due. */
 const BEGUN_AT_ONCE = 8;
 
 export class Batch {
   readonly #messages: readonly Message[];
-  /** The answers of members. An answer that was given out is dropped. */
+  /** The ready answers by position. `#take` removes them. */
   readonly #responses: (RpcResponse | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
-  /** In bytes: the expected size of the answers under way, and the size of those that are ready. */
+  /** In bytes: the expected size of the answers under way, and the size of the ready answers. */
   #expectedBytes = 0;
   #heldBytes = 0;
-  /** In bytes: the size of the room, some of which `#heldBytes` counts as well. */
+  /** In bytes: the size of the room. `#heldBytes` counts the answers in the room a second time. */
   #roomBytes = 0;
-  /** The bytes that were given out. */
+  /** The bytes of the answers that `#take` returned. */
   #bytes = 0;
   #isOver = false;
-  /** Other work is due: no member is begun until it had its turn. */
+  /** Whether other work is due: no member begins until that work had its turn. */
   #isPaused = false;
   #wake: () => void = () => undefined;
   readonly #options: BatchOptions;
@@ -61,7 +61,7 @@ export class Batch {
     this.#parts = parts;
   }
 
-  /** The status of a batch is 200, whatever its members say. */
+  /** Answers the batch. Its status is 200, also when all members fail. */
   answer(): RpcResponse | Promise<RpcResponse> {
     this.#beginSome();
     return this.#isWhole ? this.#whole() : this.#wholeOrRest();
@@ -81,7 +81,7 @@ export class Batch {
     return this.#begun === this.#messages.length && this.#underWay === 0;
   }
 
-  /** No further member can be begun, or held, before the caller takes some answers. */
+  /** Whether no further member can begin, or be held, before the caller takes some answers. */
   get #hasToBeTaken(): boolean {
     return (this.#underWay === 0 && !this.#isPaused) || this.#heldBytes > WORTH_HOLDING;
   }
@@ -116,7 +116,7 @@ export class Batch {
     yield ["]"];
   }
 
-  /** The member's answer; an error where the whole batch has become too large. */
+  /** Removes the member's answer; an error stands for it once the whole batch is too large. */
   #take(index: number): Pick<RpcResponse, "pieces" | "bytes"> {
     const response = this.#responses[index] ?? NOTHING;
     this.#responses[index] = undefined;
@@ -163,7 +163,7 @@ export class Batch {
     });
   }
 
-  /** One member may always be under way, so that a batch comes to its end. */
+  /** Whether another member may begin. One may always be under way, so that the batch comes to its end. */
   #hasRoomFor(bytes: number): boolean {
     if (this.#underWay === 0 && this.#heldBytes === 0) return true;
     if (this.#underWay >= MOST_UNDER_WAY) return false;
@@ -188,11 +188,11 @@ export class Batch {
   }
 }
 
-/** The pieces of a JSON array. Elements that follow one another in memory, with commas between them, become one piece. */
+/** The pieces of a JSON array. Elements that lie side by side in memory, with commas between, become one piece. */
 class ListOfAnswers {
   readonly #pieces: AnswerJson[] = [];
   #isEmpty = true;
-  /** The memory of the last elements, and where in it they begin and end. */
+  /** The memory of the current run of elements, and the offsets in it where the run begins and ends. */
   #bytes: Uint8Array = NO_BYTES;
   #start = 0;
   #end = 0;
@@ -238,12 +238,12 @@ class ListOfAnswers {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Stands for the answer of a member that was not begun. */
+/** The answer of a member that never began. */
 const NOTHING: Pick<RpcResponse, "pieces" | "bytes"> = { pieces: [], bytes: 0 };
 
 const PROOFS = ["none", "partial", "full"] as const;
 
-/** The source that all members share, the weakest proof, and the newest block. */
+/** The provenance of a batch: the source that all members share, the weakest proof, and the newest block. */
 export function commonProvenance(all: readonly (Provenance | undefined)[]): Provenance | undefined {
   let [local, block, staleMs]: [Provenance?, Provenance["block"]?, number?] = [];
   let proof: number = PROOFS.length;
@@ -266,7 +266,7 @@ export function commonProvenance(all: readonly (Provenance | undefined)[]): Prov
   return staleMs === undefined ? common : { ...common, staleMs };
 }
 
-/** The expected bytes of an answer, by the price of its method, until an answer of the method was seen. */
+/** The expected bytes of a method's first answer, by its price in compute units. */
 const FIRST_GUESSES: readonly { readonly below: number; readonly bytes: number }[] = [
   { below: 4, bytes: 16_384 },
   { below: 10, bytes: 65_536 },
@@ -275,21 +275,21 @@ const FIRST_GUESSES: readonly { readonly below: number; readonly bytes: number }
 const guessFor = (computeUnits: number): number =>
   FIRST_GUESSES.find(({ below }) => computeUnits < below)?.bytes ?? 0;
 
-/** Each answer moves the mean by this part of the difference. */
+/** Each answer moves the mean by this part of its difference from the mean. */
 const MEAN_WEIGHT = 1 / 8;
-/** Callers may invent method names where patterns are open, so no more of them are remembered. */
+/** The most methods whose sizes are kept: callers may invent names where the allow list has open patterns. */
 const MOST_METHODS = 500;
 
-/** The mean of a method's answers, in bytes. */
+/** The mean length of a method's answers, in bytes. */
 type AnswerSize = { readonly method: string; mean: number };
 
-/** Guesses how large the next answer of a method is from the answers before it. */
+/** Predicts the size of a method's next answer from the answers before it. */
 export class AnswerSizes {
   readonly #ofMethods = new Map<string, AnswerSize>();
-  /** Of the method that was looked for last. */
+  /** The entry of the method that was looked up last. */
   #last: AnswerSize | undefined;
 
-  /** @param priceOf In compute units; called only while no answer of the method was seen. @returns Bytes. */
+  /** @param priceOf In compute units; called only before the method's first answer. @returns The expected bytes. */
   expected(method: string, priceOf: (method: string) => number): number {
     return this.#of(method)?.mean ?? guessFor(priceOf(method));
   }

@@ -1,4 +1,4 @@
-// One call on its way to an answer, and what it may use.
+// One call, its view of the chain, and the bounded and paid work that it makes nodes do.
 
 import type { Costs, Meter } from "../access/limits/meter.ts";
 import type { CallRule, GuardedMethod } from "../access/scope/scope.ts";
@@ -34,7 +34,7 @@ import {
 export type CallParts = {
   readonly clock: Pick<Clock, "now">;
   readonly costs: Pick<Costs, "of">;
-  /** What the members of a batch share; left out for a lone call. */
+  /** The view and the work that the members of a batch share; left out for a lone call. */
   readonly batch?: { readonly view: () => SharedView; readonly work: BatchWork } | undefined;
 };
 
@@ -45,15 +45,15 @@ export class Call implements CallContext, HurriedAsker {
   readonly method: Method | undefined;
   readonly network: NetworkFacts;
   #provenance: Provenance | undefined;
-  /** undefined: no story of this call is wanted. */
+  /** The record of this call's life; undefined where no record is kept. */
   story: Story | undefined;
-  /** It counts among the calls that its key has under way. */
+  /** Whether the meter counts this call among the calls that its key has under way. */
   isRunning = false;
   /** The compute units that were charged before the call was answered. */
   chargedUnits = 0;
-  /** How often nodes were asked for this call, and how often their head was. */
+  /** The questions that this call put to nodes, those for their head and those that joined an equal one included. */
   #asked = 0;
-  /** Made with the first question to nodes: many calls need none. */
+  /** Made with the first question to nodes, since many calls ask none. */
   #work: CallWork | undefined;
   #view: SharedView | undefined;
   #heldBytes = 0;
@@ -111,7 +111,7 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.grant.name;
   }
 
-  /** The address of the caller, which tells the callers of one key apart. */
+  /** The caller's address, which distinguishes the callers of one key; empty where it is unknown. */
   get client(): string {
     return this.caller.client() ?? "";
   }
@@ -132,7 +132,7 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.grant;
   }
 
-  /** The method's name where the catalogue or the configuration has it, else `other`: callers may invent names. */
+  /** The method's name where the network serves it, else `other`: callers may invent names without bound. */
   get label(): string {
     return this.method?.name ?? "other";
   }
@@ -151,24 +151,24 @@ export class Call implements CallContext, HurriedAsker {
     if (rule) throw forbidden(rule);
   }
 
-  /** Why no node was asked for this call; undefined when one was asked, or when no gateway asks nodes for such calls. */
+  /** Why this call cost no question to a node; undefined when it cost one, or when no node has its method. */
   get saving(): Saving | undefined {
     if (this.#asked > 0) return this.#asked === this.#work?.joined ? "merging" : undefined;
     if (this.method?.isOwn) return undefined;
     return this.provenance === undefined || this.provenance.source === "local" ? "here" : "store";
   }
 
-  /** The compute units that were charged so far. */
+  /** The compute units that the key was charged for this call so far. */
   get computeUnits(): number {
     return this.chargedUnits + (this.#work?.computeUnits ?? 0);
   }
 
-  /** How often nodes were asked for this call. */
+  /** The attempts at nodes for this call, retries, hedges and cross-checks included. */
   get upstreamCalls(): number {
     return this.#work?.attempts ?? 0;
   }
 
-  /** Each of its questions to nodes was answered by an equal question that was under way. */
+  /** Whether each of this call's questions to nodes joined an equal question that was under way. */
   get hasOnlyJoined(): boolean {
     return this.#work !== undefined && this.#work.joined > 0 && this.#work.attempts === 0;
   }
@@ -187,7 +187,7 @@ export class Call implements CallContext, HurriedAsker {
     this.caller.scope.hold("building", bytes);
   }
 
-  /** The call is answered. The parts of its answer need no memory any more; whoever holds the answer counts it. */
+  /** Ends the call: the bytes of its answer's parts are released, since the holder of the whole answer counts them. */
   end(): void {
     if (this.#heldBytes !== 0) this.hold(-this.#heldBytes);
     this.#hasEnded = true;
@@ -201,7 +201,7 @@ export class Call implements CallContext, HurriedAsker {
     this.#provenance = provenance;
   }
 
-  /** What the answer stands on; undefined for an answer that was computed here. */
+  /** The provenance of the answer; undefined for an answer that was computed here. */
   get provenance(): Provenance | undefined {
     const staleMs = this.#view?.staleness?.ms;
     return staleMs === undefined
@@ -216,7 +216,7 @@ export class Call implements CallContext, HurriedAsker {
       : this.#send(method, paramsJson, options);
   }
 
-  /** Each question after the first one costs what a call of its method costs. */
+  /** Asks after paying the price of a call of the method: the call's own price covers only its first question. */
   async #askFurther(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const paid = this.#pay(method);
     if (paid instanceof Promise) await paid;
@@ -251,13 +251,13 @@ export class Call implements CallContext, HurriedAsker {
     const { network, scope } = this.caller;
     this.#provenance ??= FROM_NODES;
     this.#asked += 1;
-    // Only questions that change nothing are merged: two callers that send or poll at once are two. An answer that is
-    // read while it arrives has one reader.
+    // Only questions that change nothing are merged: two sends, or two polls, at the same time must stay two. An answer
+    // that is read while it arrives can have only one reader.
     const isMerged = this.method?.isMergeable && !options?.reader;
     const { coalescing, pool } = network;
     const { session } = this.#parts.batch ? this.#viewed() : LONE;
     const isTogether = session !== undefined && TAG.test(paramsJson);
-    // Each is named: a spread in the midst of others costs more than the rest of this function.
+    // Each option is named: an object spread would cost more time than the rest of this function.
     return (isMerged ? coalescing : pool).call(method, paramsJson, scope.signal(), {
       traits: options?.traits ?? (method === this.method?.name ? this.method : undefined),
       crossCheck: options?.crossCheck,
@@ -306,9 +306,7 @@ const LONE: Pick<SharedView, "session"> = { session: undefined };
 
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
 
-// What one call makes nodes do: the number of its questions is bounded, and each question is paid for.
-
-/** All members of a batch together may ask this many times what one call may ask, beyond their first questions. */
+/** All members of a batch together may ask this many times the questions of one call, beyond their first questions. */
 const BATCH_FACTOR = 5;
 
 /** The questions that the members of one batch may still ask beyond the first of each. */
@@ -320,33 +318,34 @@ export const batchWorkOf = (limit: number): BatchWork => ({ left: limit * BATCH_
 type CallWorkParts = {
   readonly clock: Pick<Clock, "now">;
   readonly meter: Pick<Meter, "charge">;
-  /** What all members of the batch share; undefined for a lone call. */
+  /** The work that all members of the batch share; undefined for a lone call. */
   readonly batch: BatchWork | undefined;
   readonly story?: Story | undefined;
 };
 
+/** The questions of one call to nodes. Their number is bounded, and the key pays for each after the first. */
 export class CallWork implements AttemptLedger {
-  /** How often a node was asked: retries, hedges and cross-checks are attempts too. */
+  /** The attempts at nodes, retries, hedges and cross-checks included. */
   attempts = 0;
-  /** Charged beyond the call's own price. */
+  /** The compute units that were charged beyond the call's own price. */
   computeUnits = 0;
-  /** How often an equal question was already under way. */
+  /** The questions that joined an equal question under way. */
   joined = 0;
   readonly #limit: number;
   readonly #parts: CallWorkParts;
 
-  /** @param options.limit The most attempts, after which no further question is begun. */
+  /** @param options.limit After so many attempts no further question is begun. */
   constructor(options: { limit: number }, parts: CallWorkParts) {
     this.#limit = options.limit;
     this.#parts = parts;
   }
 
-  /** The first question is in the call's price. A question for which no node had the method does not count as one. */
+  /** Whether the first question, which the call's price covers, reached a node or joined an equal question. */
   get hasBegun(): boolean {
     return this.attempts + this.joined > 0;
   }
 
-  /** How many further questions may be asked. */
+  /** The number of further questions that may be asked. */
   get left(): number {
     const { batch } = this.#parts;
     const ofBatch = batch ? batch.left + (this.hasBegun ? 0 : 1) : this.#limit;
@@ -366,8 +365,8 @@ export class CallWork implements AttemptLedger {
   /**
    * Pays for a further question before it is asked.
    *
-   * @returns A promise while a reservation is under way.
-   * @throws RpcError -32005: the bound is reached (200), or the key has not enough left (429).
+   * @returns A promise while the key's reservation is being made.
+   * @throws RpcError -32005 with status 200 when the bound is reached, with 429 when the key has too few units left.
    */
   pay(units: number): void | Promise<void> {
     if (this.left === 0) throw errors.tooMuchWork(this.#limit);

@@ -1,5 +1,3 @@
-// What a key narrows of a network's facts.
-
 import { beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainView } from "../chain/chain-view.ts";
@@ -51,7 +49,6 @@ describe("the facts of a network for a key", () => {
   });
 });
 
-// Which chain and which head a call sees: the followed one, or what nodes tell where that is behind.
 const nodesHead = { latest: async () => 9 };
 
 function callerOver(view: { isBehind: boolean; staleness?: { ms: number } } | undefined) {
@@ -104,7 +101,7 @@ describe("what a call sees", () => {
 const stored = `0x${"a".repeat(64)}`;
 const mined = `0x${"b".repeat(64)}`;
 const unknown = `0x${"c".repeat(64)}`;
-/** Blocks 3 to 7. */
+/** A store with the blocks 3 to 7. */
 const past = {
   blockAt: (number: number) => (number >= 3 && number <= 7 ? ({} as never) : undefined),
   blockOf: (hash: string) => (hash === stored ? ({} as never) : undefined),
@@ -189,7 +186,6 @@ describe("what works for a caller who leaves", () => {
   });
 });
 
-// What one request has: time from the first moment it waits, memory until its end, and who is told that it left.
 const DEADLINE_MS = 1_000;
 
 let clock: FakeClock;

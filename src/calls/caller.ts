@@ -1,5 +1,5 @@
-// The caller of calls: its key, its network, the view of the chain that one call or all members of a batch see, and its
-// request with the deadline and the bytes that wait in memory for it.
+// The caller of calls: its key, its network, its view of the chain, and its request, which has a deadline and bytes that
+// wait in memory.
 
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
@@ -18,32 +18,32 @@ import type { Coalescing } from "../upstream/asking/coalescing.ts";
 import type { Head } from "../upstream/head.ts";
 import type { Pool } from "../upstream/pool.ts";
 
-/** The slice of a network that calls need. */
+/** The part of a network that calls need. */
 export type CallableNetwork = {
   readonly facts: NetworkFacts;
   readonly catalogue: Catalogue;
   readonly pool: Pick<Pool, "call" | "agreementOn" | "isMissing">;
   readonly coalescing: Pick<Coalescing, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
-  /** undefined where nothing is followed. */
+  /** undefined where no chain is followed. */
   readonly chain: Pick<ViewSource, "view"> | undefined;
-  /** undefined where nothing is followed. */
+  /** undefined where no chain is followed. */
   readonly filters: CallContext["filters"];
-  /** undefined where nothing is followed. */
+  /** undefined where no chain is followed. */
   readonly subscriptions: CallContext["subscriptions"];
   readonly relayed: CallContext["relayed"];
   readonly ranges: CallContext["ranges"];
-  /** The OpenRPC document, with the methods that the key may call. */
+  /** The OpenRPC document with the methods that the key may call, as JSON. */
   describe(grant: Grant): string;
 };
 
-/** The same for all members of a batch. */
+/** The caller of one body: the same for all members of a batch. */
 export type Caller = {
   readonly network: CallableNetwork;
   readonly grant: Grant;
   readonly requestId: string;
   readonly scope: RequestScope;
-  /** The caller's address. It is looked up only when a call waits for its turn. */
+  /** Looks up the caller's address, which only a call that waits for its turn at a node needs. */
   readonly client: () => string | undefined;
   /** The caller's WebSocket; undefined over HTTP. */
   readonly channel?: CallContext["channel"];
@@ -51,7 +51,7 @@ export type Caller = {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
 };
 
-/** The network's facts, with the key's own log range where that is smaller, and the key's own bound of upstream calls. */
+/** The network's facts, with the key's own log range where that is smaller, and the key's own limit of upstream calls. */
 export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
   const { logs, upstreamCalls } = facts.limits;
   const { logBlocks, upstreamCalls: own = upstreamCalls } = grant.scope;
@@ -64,22 +64,22 @@ export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
 
 type ViewOfChain = { readonly chain: ChainView };
 
-/** Nodes are asked for the head: no chain is followed, or the followed chain may be behind them. */
+/** The view where nodes tell the head: no chain is followed, or the followed chain may be behind the nodes. */
 type ViewOfNodes = {
   readonly chain: undefined;
   readonly head: HeadView;
-  /** The followed chain, for calls about blocks that it has although it may be behind. */
+  /** The followed chain that may be behind: it answers calls about blocks that it has. */
   readonly past?: ChainView;
 };
 
-/** What the members of a batch share: the chain as the first member saw it. */
+/** The view of a call, or of all members of a batch: the chain at the time of the first question. */
 export type SharedView = (ViewOfChain | ViewOfNodes) & {
   readonly staleness?: Staleness | undefined;
-  /** Has one node answer all members that ask for a tag, since each node has its own newest block. */
+  /** Makes one node answer all members that name a tag, since each node has its own newest block. */
   readonly session: Session | undefined;
 };
 
-/** The chain and its head as they are now. @param isShared The view is for all members of a batch. */
+/** The current view of the chain and its head. @param isShared Whether the view is for all members of a batch. */
 export function viewOf({ network, scope }: Caller, isShared = false): SharedView {
   const view = network.chain?.view(isShared);
   const session = isShared ? { node: undefined } : undefined;
@@ -92,7 +92,7 @@ export function viewOf({ network, scope }: Caller, isShared = false): SharedView
   return view ? { ...asked, past: view, staleness: view.staleness } : asked;
 }
 
-/** The head of a chain that is followed. */
+/** The head of a followed chain. */
 export function headOf(chain: ChainView, scope: Caller["scope"]): HeadView {
   return {
     latest: () => chain.latest(),
@@ -124,7 +124,7 @@ function isStored(named: unknown, past: Past): boolean {
   return isQuantity(named) && past.blockAt(toNumber(named)) !== undefined;
 }
 
-/** Made once: an abort without a reason would make an error with a stack for each answered call. */
+/** Made once, since an abort without a reason makes an error with a stack for each answered call. */
 const TIME_IS_UP = new Error("the deadline of the request has passed");
 const ENDED = new Error("the request has ended");
 
@@ -135,17 +135,17 @@ type RequestScopeParts = {
 };
 
 export class RequestScope {
-  /** Made when a call first waits for an upstream: most answers need no signal. */
+  /** Made when a call first waits for an upstream, since most answers need no signal. */
   #ending: Cancellation | undefined;
   #cancelDeadline: (() => void) | undefined;
-  /** By the clock's `now`. */
+  /** In milliseconds, by the clock's `now`. */
   #deadlineAt: number | undefined;
   #hasEnded = false;
-  /** How many of its calls were malformed or not allowed. */
+  /** The number of its messages that are invalid or were refused with a status from 400 to 428. */
   refused = 0;
-  /** Called once the answer was sent, or never will be. */
+  /** The tasks for the time when the answer was sent, or never will be. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
-  /** The network, which a reload must not close before this request ends. */
+  /** The occupancy of the network, which a reload must not close before this request ends. */
   #occupied: Pick<Occupancy, "leave"> | undefined;
   #holder: MemoryHolder | undefined;
   /** The bytes that wait for this request: its body, the parts of its answer, and the answer. */
@@ -160,7 +160,7 @@ export class RequestScope {
     this.#parts = parts;
   }
 
-  /** The one signal of this request, from the server to the upstream's socket. Its first use starts the deadline. */
+  /** The one signal of this request, from the server to the upstream's socket. The first call starts the deadline. */
   signal(): Signal {
     if (!this.#ending) {
       this.#ending = new Cancellation();
@@ -169,44 +169,44 @@ export class RequestScope {
     return this.#ending;
   }
 
-  /** The caller took a part of the answer: the next part has the whole time again. */
+  /** Starts the deadline again, since the caller took a part of the answer: the next part has the whole time. */
   restartDeadline(): void {
     if (!this.#ending || this.#hasEnded) return;
     this.#cancelDeadline?.();
     this.#startDeadline(this.#ending);
   }
 
-  /** Enters the occupancy, and leaves it when the request ends. A request occupies one thing. */
+  /** Enters the occupancy, and leaves it when the request ends. To be called once. */
   occupy(occupancy: Pick<Occupancy, "enter" | "leave">): void {
     if (this.#hasEnded) return;
     occupancy.enter();
     this.#occupied = occupancy;
   }
 
-  /** Counts the request's bytes for this key from now on. No bytes may wait yet. */
+  /** Counts the request's bytes for this key. To be called before the first `hold`. */
   holdFor(holder: MemoryHolder): void {
     this.#holder = holder;
   }
 
-  /** The milliseconds until the deadline. */
+  /** The milliseconds until the deadline; the whole time where it has not started. */
   get remainingMs(): number {
     const isRunning = this.#deadlineAt !== undefined && !this.#hasEnded;
     return isRunning ? (this.#deadlineAt ?? 0) - this.#parts.clock.now() : this.#deadlineMs;
   }
 
-  /** No caller waits for an answer any more. */
+  /** Whether the caller waits for no answer any more. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Calls `task` once: when the answer was handed to the network, or when it never will be. */
+  /** Calls `task` once: with true when the answer was handed to the network, with false when it never will be. */
   onSent(task: (wasSent: boolean) => void): void {
     this.#onSent ??= [];
     if (this.#hasEnded) task(false);
     else this.#onSent.push(task);
   }
 
-  /** Counts bytes that wait for this request, until it ends. @param bytes Negative: they wait no more. */
+  /** Counts bytes that wait for this request, until it ends. @param bytes A negative number takes bytes away. */
   hold(kind: "bodies" | "building" | "unsent", bytes: number): void {
     if (this.#hasEnded) return;
     if (kind === "bodies") this.#bodies += bytes;
@@ -215,7 +215,7 @@ export class RequestScope {
     this.#parts.memory.hold(kind, bytes, this.#holder);
   }
 
-  /** The request is answered, or its caller has gone: all work for it stops. */
+  /** Ends the request: stops all work for it. @param wasSent Whether the answer was handed to the network. */
   end(wasSent: boolean): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -226,7 +226,7 @@ export class RequestScope {
     if (this.#ending) this.#abandon(this.#ending, wasSent);
   }
 
-  /** Many callers with many waiting calls may leave at once: the calls are aborted in turns. */
+  /** Aborts the calls, in turns of long work: many callers with many waiting calls may leave at once. */
   #abandon(ending: Cancellation, wasSent: boolean): void {
     const { turns } = this.#parts;
     if (wasSent || turns.join() === "on") ending.abort(ENDED);

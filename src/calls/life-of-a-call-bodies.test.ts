@@ -1,4 +1,4 @@
-// A request body and the response to it: lone calls, batches, and what is no call.
+// A request body and its response: lone calls, batches, and messages that are no calls.
 import { type Logger, pino } from "pino";
 import { describe, expect, it } from "vitest";
 import type { CountedCall } from "../access/usage/key-usage.ts";
@@ -10,9 +10,9 @@ import { type AnswerBodyParts, asVisible, BodyAnswerer } from "./life-of-a-call.
 import type { RpcResponse } from "./response.ts";
 
 type Given = {
-  /** What the network's only method answers; asked with the first parameter. */
+  /** The answer of the network's only method to its first parameter. */
   readonly answer?: (parameter: unknown) => Outcome;
-  /** Of the network, and of the key. */
+  /** The limits of a batch: of the gateway, and of the key. */
   readonly maxBatch?: number;
   readonly largestBatch?: number;
   readonly isScarce?: boolean;

@@ -1,5 +1,4 @@
-// What a call passes before it is answered, what each step costs it, how its end is told, and what it adds to the
-// usage of its key.
+// The steps of a call before its answer, their prices, the record of its end, and its entry in the usage of its key.
 import { type Logger, pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { errors, type RateLimit, type RpcError } from "../jsonrpc/rpc-error.ts";
@@ -14,7 +13,7 @@ const SHORT: RateLimit = { limit: 10, remaining: 0, retryAfter: 2, rule: "rate" 
 const declared = catalogueFor({ family: "evm", allow: ["eth_*"], groups: [], deny: [] }).served.get(
   "eth_getBalance",
 ) as Method;
-/** The declared one is a class, and has its parts from there. */
+/** The declared method with another `answer`. It inherits all other members from the declared one. */
 const methodWith = (answer: (args: object) => Outcome): Method =>
   Object.create(declared, { answer: { value: answer } }) as Method;
 const ADDRESS = `0x${"11".repeat(20)}`;
@@ -27,15 +26,15 @@ type Given = {
   readonly isInBatch?: boolean;
   readonly ambiguity?: string;
   readonly network?: object;
-  /** What the meter says to the charge. */
+  /** The meter's answer to the charge. */
   readonly charged?: RateLimit | Promise<RateLimit | undefined>;
-  /** What it says to one more call at once. */
+  /** The meter's answer to one more call at the same time. */
   readonly begun?: RateLimit;
   readonly isScarce?: boolean;
   readonly log?: Logger;
 };
 
-/** A call on its way, and what its neighbours were told, in order. */
+/** A call over fake parts. `told` lists the invocations of the parts, in order. */
 function world(given: Given) {
   const told: string[] = [];
   const tell = <Value>(what: string, value: Value): Value => {
@@ -91,7 +90,7 @@ function world(given: Given) {
         throw error;
       },
     });
-  /** The answer, or the message of what was thrown. */
+  /** The answer, or the message of the thrown error. */
   const ended = async (): Promise<string> => {
     try {
       return String(await live());
@@ -283,7 +282,7 @@ describe("the end of a call is told as", () => {
   });
 });
 
-/** The usage, and the metric, after a call that ended so. */
+/** The usage and the metric that `recordUsage` writes after such an answer. */
 function recorded(answer: { bytes: number; error?: RpcError }, saving?: string) {
   const usageLines: object[] = [];
   const saved: unknown[] = [];

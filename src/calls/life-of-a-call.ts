@@ -1,5 +1,5 @@
-// The life of a call, from the request's body to the response: the body is read, each call passes its steps in order
-// (authorize, charge, check, answer), its end is recorded, and its result is spliced into an envelope.
+// The life of a call, from the request's body to the response: reads the body, takes each call through its steps in order
+// (authorize, charge, check, answer), records its end, and splices its result into an envelope.
 
 import type { Logger } from "pino";
 import type { Costs } from "../access/limits/meter.ts";
@@ -47,7 +47,7 @@ export type AnswerBodyParts = LifeParts & {
   readonly turns: Pick<Turns, "enter" | "join" | "next">;
 };
 
-/** Takes the body of a request, and gives the body of its response: one envelope, or a batch of them in the same order. */
+/** Answers the body of a request: with one envelope, or with a batch of envelopes in the order of the calls. */
 export class BodyAnswerer {
   #options: AnswerBodyOptions;
   #parts: AnswerBodyParts;
@@ -64,6 +64,7 @@ export class BodyAnswerer {
     this.#parts = { ...this.#parts, costs };
   }
 
+  /** @throws RpcError for the body as a whole: no JSON, too large, or scarce memory. Errors of calls become responses. */
   answer(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
     const { turns } = this.#parts;
     return body.length > LARGE && turns.enter() === "over"
@@ -71,7 +72,7 @@ export class BodyAnswerer {
       : this.#answerNow(body, caller);
   }
 
-  /** Refuses a body without answering it: with the id of its call where it is a single call. */
+  /** The refusal of a body whose calls are not answered, with the id of its call where the body is a single call. */
   refuse(body: Buffer, error: RpcError): RpcResponse {
     try {
       const request = readRequest(body, this.#options.batch);
@@ -91,7 +92,7 @@ export class BodyAnswerer {
       : this.#answerBatch(request.messages, caller);
   }
 
-  /** The key's own limit is checked before the body is parsed: a larger batch is not worth parsing. */
+  /** Reads a body under the key's own limit of members where that is lower: a larger batch is not worth parsing. */
   #readOther(body: Buffer, { grant }: Caller): RequestBody {
     const { batch: maxBatch } = this.#options;
     const { largestBatch } = grant.scope;
@@ -136,21 +137,21 @@ export class BodyAnswerer {
   }
 }
 
-/** In bytes: it takes a fifth of a millisecond or more to read a larger body. */
+/** In bytes: reading a larger body takes a fifth of a millisecond or more. */
 const LARGE = 8_192;
 
-/** The caller, and what the calls of one body share. */
+/** The caller of one body, and the parts that its calls share. */
 type Lives = {
   readonly caller: Caller;
   readonly callParts: CallParts;
   readonly isBatch?: boolean;
-  /** The story of the batch; undefined where none is wanted. */
+  /** The record of the batch's life; undefined where no record is kept. */
   readonly story?: Story | undefined;
-  /** The room for the answers of the batch. */
+  /** The memory into which the answers of the batch are written. */
   readonly room?: AnswerRoom;
 };
 
-/** All members see one view of the chain (docs/decisions/0004), made when the first member needs it. */
+/** The parts of a batch's calls: one view of the chain for all (docs/decisions/0004), made when a member needs it. */
 function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {
   if (members < 2) return { clock, costs }; // a batch of one is a lone call
   let shared: SharedView | undefined;
@@ -193,7 +194,7 @@ function succeeded(
   try {
     answered = enveloped(call, given, room);
   } catch (error) {
-    return failed(call, error, parts); // it cannot be put together: a text may be too long for the runtime
+    return failed(call, error, parts); // the result may be too long for a string of V8
   }
   const { pieces, bytes } = answered;
   call.end();
@@ -203,7 +204,7 @@ function succeeded(
   return call.story ? told(call, call.story, { response }, parts) : response;
 }
 
-/** @param room Takes the answers of a batch's members. */
+/** The envelope around a result. @param room The memory for the answers of a batch's members. */
 function enveloped(
   { message: { id }, isInBatch }: Call,
   given: AnswerJson | BorrowedJson,
@@ -215,10 +216,10 @@ function enveloped(
   }
   const before = beforeResult(id);
   const result = kept(given);
-  // A lone text leaves as one piece. The texts of a batch are written one by one: joining them first would be wasted work.
+  // A lone text leaves as one piece. The texts of a batch are written one by one, so joining each of them first is waste.
   const isOneText = typeof result === "string" && !isInBatch;
   const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
-  // The parts are measured, not the whole: V8 is slow to look through a text that was just concatenated.
+  // The parts are measured, not the joined text: V8 flattens a concatenated text first, which is slow.
   return { pieces, bytes: AROUND_RESULT + bytesOf(id) + lengthOf([result]) };
 }
 
@@ -226,7 +227,7 @@ function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   const { caller, message } = call;
   const { requestId, scope } = caller;
   const error = asVisible(thrown, { requestId, scope, story: call.story }, parts.log);
-  // A caller that is over its limits is refused by these alone, and may call again as soon as they allow it.
+  // A 429 does not count: the key's limits alone delay such a caller, and it may call again as soon as they allow it.
   if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
   const response = refusal(message.id, error);
   call.end();
@@ -234,7 +235,7 @@ function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   return call.story ? told(call, call.story, { response, error }, parts) : response;
 }
 
-/** Ends the call's story, and adds it to the response where the caller asked for it. */
+/** Ends the call's story, and adds it to the response where the caller asked for an explanation. */
 function told(
   call: Call,
   story: Story,
@@ -261,7 +262,7 @@ function told(
     : response;
 }
 
-/** The story of a batch ends when its answer begins: the rest of a streamed answer is made while the caller takes it. */
+/** Ends the story of a batch when its answer begins: the rest of a streamed answer is made while the caller takes it. */
 async function whenAnswered(
   response: RpcResponse | Promise<RpcResponse>,
   story: Story,
@@ -273,7 +274,7 @@ async function whenAnswered(
   return begun;
 }
 
-/** In characters: the caller chooses the id. */
+/** In characters: the longest id in a story, since the caller chooses the id. */
 const MOST_ID = 64;
 
 const BATCH = { method: "batch", id: "null", outcome: "ok", source: "local" } as const;
@@ -281,8 +282,8 @@ const BATCH = { method: "batch", id: "null", outcome: "ok", source: "local" } as
 const MADE_HERE: Provenance = { source: "local" };
 
 /**
- * The error that the caller is told for anything that was thrown. Each 5xx is logged, unless the caller left before:
- * then its calls were aborted, and nothing failed.
+ * The error that the caller gets for a thrown value. Logs a 5xx, unless it tells the caller to retry (`retryAfter`) or
+ * the caller had left: then its calls were aborted, and nothing failed.
  */
 export function asVisible(
   thrown: unknown,
@@ -304,10 +305,11 @@ export function asVisible(
 }
 
 /**
- * Leads a call through its steps, and records how it ended. What is ready is returned without a promise; else one
- * promise leads from the method to the response, since members of batches are many.
+ * Takes a call through its steps, and records its end. An answer that is ready is returned without a promise; else there
+ * is one promise from the method to the response, since a batch has many members.
  *
- * @param ends.failed Is told the RpcError of a refusal or failure.
+ * @param ends Make the returned value of a result, or of the thrown error.
+ * @param room The memory for an answer that is ready at once.
  */
 export function liveCall<Told>(
   call: Call,
@@ -341,9 +343,8 @@ export function liveCall<Told>(
   );
 }
 
-/** What is made of the end of a call. */
+/** The functions that turn the end of a call into the value for the caller of `liveCall`. */
 type Ends<Told> = {
-  /** @param room Takes the answers of a batch's members that are there at once. */
   readonly answered: (
     call: Call,
     result: AnswerJson | BorrowedJson,
@@ -353,7 +354,7 @@ type Ends<Told> = {
   readonly failed: (call: Call, error: unknown, parts: LifeParts) => Told;
 };
 
-/** The price of a call that the key forbids, and of a member that is no call: the gateway had to read it. */
+/** In compute units: the price of a forbidden call, or of an invalid message, for its reading. */
 const REFUSED_UNITS = 1;
 
 function authorize(call: Call, nowMs: number): void {
@@ -361,7 +362,7 @@ function authorize(call: Call, nowMs: number): void {
   const rule = scope.forbidsCall(call);
   if (!rule) return;
   const short = meter.charge(REFUSED_UNITS, nowMs);
-  // The refusal does not wait for a reservation.
+  // The refusal does not wait for a reservation of units.
   if (!(short instanceof Promise)) {
     refuse(short);
     call.chargedUnits = REFUSED_UNITS;
@@ -369,7 +370,7 @@ function authorize(call: Call, nowMs: number): void {
   throw forbidden(rule);
 }
 
-/** Charges before the parameters are checked: malformed calls are not free. The call runs from here until its end is recorded. */
+/** Begins and charges the call, then answers it. Malformed calls pay too: the parameters are checked after the charge. */
 function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Answered {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
@@ -397,7 +398,7 @@ async function whenCharged(
   return kept(answer(call));
 }
 
-/** Checks the parameters, and has the method answer. */
+/** Checks the parameters, and calls the method. */
 function answer(call: Call): Answered {
   call.story?.reached("charged");
   if (!call.method) throw call.notFound();
@@ -437,10 +438,10 @@ const outcomeOf = (error: unknown): CallRecord["outcome"] => {
   return error.status > 500 ? "unavailable" : "refused";
 };
 
-/** The statuses with which the gateway refuses a call: the key may not make it, or not now. A node's refusal has neither. */
+/** The statuses with which the gateway refuses a call: forbidden (403), not now (429). No node's refusal has them. */
 const REFUSED: readonly number[] = [403, 429];
 
-/** Counts an answered call as usage of its key. @param answer The bytes of the answer, and the error in it. */
+/** Counts an answered call as usage of its key. @param answer The length of the answer in bytes, and the error in it. */
 export function recordUsage(
   call: Call,
   { bytes, error }: { readonly bytes: number; readonly error?: RpcError | undefined },

@@ -1,30 +1,30 @@
-// The responses that callers are sent.
+// JSON-RPC responses on their way to callers, and the envelopes of errors.
 import { type AnswerJson, type AnswerRoom, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
 import type { ExplainedIn } from "../observe/story.ts";
 
-/** The body is the pieces, one after the other. */
+/** A response to a body. Its bytes are the pieces, one after the other, and then those of `rest`. */
 export type RpcResponse = {
   readonly status: number;
   readonly pieces: readonly AnswerJson[];
-  /** The length of the pieces. */
+  /** The length of the pieces, in bytes. */
   readonly bytes: number;
   /** Set on a 429. */
   readonly rateLimit?: RateLimit;
-  /** In seconds; set where the gateway is overloaded. */
+  /** After so many seconds the caller may try again; set where the gateway is overloaded or restarting. */
   readonly retryAfter?: number;
-  /** What the answer stands on. */
+  /** The source, the proof and the block of the answer. */
   readonly provenance?: Provenance | undefined;
-  /** How the answer came about, for a header. */
+  /** The call's story as JSON, for a header. */
   readonly explanation?: string;
-  /** Follows the pieces. It is made while the caller takes it, so its length is not known. */
+  /** The pieces that follow. They are made while the caller takes the answer, so their length is not known. */
   readonly rest?: AsyncIterable<readonly AnswerJson[]>;
-  /** The memory of some pieces. Whoever has sent or copied all of them may give it back, else it becomes garbage. */
+  /** The memory of some pieces. The sender may give it back once all pieces are sent or copied; else it is garbage. */
   readonly room?: Pick<AnswerRoom, "bytes" | "giveBack"> | undefined;
 };
 
-/** A response that is one error; also for errors before any message was read. */
+/** The response with one error. @param id JSON text; `null` for an error before any message was read. */
 export function refusal(id: string, error: RpcError): RpcResponse {
   const pieces = [failure(id, error)];
   const response = { status: error.status, pieces, bytes: lengthOf(pieces) };
@@ -32,14 +32,14 @@ export function refusal(id: string, error: RpcError): RpcResponse {
   return error.retryAfter === undefined ? response : { ...response, retryAfter: error.retryAfter };
 }
 
-/** @param id JSON text: the very characters that the caller sent. */
+/** @param id JSON text, with the characters that the caller sent. */
 const failure = (id: string, error: RpcError): string =>
   `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
 
 const errorObject = ({ code, message, data }: RpcError): string =>
   JSON.stringify(data === undefined ? { code, message } : { code, message, data });
 
-/** The same response, with the explanation. @param explanation JSON, in ASCII. */
+/** Adds the explanation, for a header or as a member of the envelope. @param explanation JSON in ASCII. */
 export function explained(
   response: RpcResponse,
   where: ExplainedIn,
@@ -48,7 +48,7 @@ export function explained(
   if (where === "header") return { ...response, explanation };
   const member = `,"headgate_explain":${explanation}}`;
   const last = response.pieces.at(-1);
-  // The envelope of one call ends with its brace: in a text, or in bytes of its batch's room.
+  // The envelope of one call ends with its brace: at the end of a text, or of bytes in the batch's room.
   const closing =
     typeof last === "string"
       ? [`${last.slice(0, -1)}${member}`]

@@ -1,5 +1,4 @@
-// What a log query is charged, by the pieces that the nodes take: over the real steps of a call, a real meter
-// and a bill.
+// The price of a log query by the pieces that the nodes take, over the real steps of a call, a real meter and its usage.
 
 import fc from "fast-check";
 import { pino } from "pino";
@@ -20,7 +19,7 @@ import type { RpcResponse } from "./response.ts";
 
 const PRICE = 10;
 
-/** A network whose only node takes so many blocks at once, and a key with so many units. */
+/** A network whose only node takes `width` blocks in one query, and a key with so many compute units. */
 function world({
   width,
   units,
@@ -141,7 +140,7 @@ it("is the price of a log query for each piece that was asked for, and no more t
 
 it("is bounded for a batch as a whole", async () => {
   const { answerer, caller, asked, counted } = world({ width: 1, units: 1e9, upstreamCalls: 200 });
-  // Nothing is learned beforehand: all members begin at once.
+  // All members begin before any of them has learned the node's limit.
   const batch = Array.from({ length: 100 }, (_, index) => query(index * 1_000, 150));
   await answerer.answer(Buffer.from(JSON.stringify(batch)), caller);
   expect(asked()).toBeLessThanOrEqual(100 + 5 * 200);

@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Over a gateway that runs the file's first text; `onReload` says what becomes of a reload. */
+/** A `Configuration` over a gateway that runs the file's first text; `onReload` gives the outcome of a reload. */
 function opened(onReload?: () => Reloaded | Promise<Reloaded>, at: string | undefined = path) {
   const audited: object[] = [];
   const configuration = new Configuration({

@@ -1,5 +1,5 @@
-// The configuration file as operators see and replace it: shown without secrets, checked against the running gateway,
-// and written in one step, which is undone when the gateway refuses it.
+// The configuration file as operators see and replace it. It is shown without secrets. A new text is checked against the
+// running gateway, and written in one step, which is undone when the gateway refuses the text.
 import { createHmac, randomBytes } from "node:crypto";
 import { access, constants, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -12,9 +12,9 @@ import { writeFailure } from "../disk/writable.ts";
 import { Mutex } from "../lib/mutex.ts";
 import { NO_FILE, type ReadAgain, type Reload } from "./reload.ts";
 
-/** Where a configuration comes from, and what another text in its place would mean. */
+/** The source of the configuration, and the parser for another text in its place. */
 export type ConfigurationSource = {
-  /** undefined: there is only the environment. */
+  /** The file; undefined where only environment variables configure the gateway. */
   readonly path: string | undefined;
   readonly read: ReadAgain;
   /** Parses the text, without asking any node. */
@@ -28,7 +28,7 @@ export type ConfigurationParts = {
 };
 
 export class Configuration {
-  /** For the versions of the file's texts. */
+  /** Keys the HMAC that is a text's version: a plain hash would let a reader guess the secrets in the file. */
   readonly #secret = randomBytes(32);
   readonly #writes = new Mutex();
   readonly #parts: ConfigurationParts;
@@ -37,6 +37,7 @@ export class Configuration {
     this.#parts = parts;
   }
 
+  /** The file with its secrets hidden, and the changes that a reload would make now. */
   async shown(): Promise<ConfigurationAnswer> {
     const { source, reload } = this.#parts;
     const nothing = { pending: NOTHING, reloads: reload.past };
@@ -57,7 +58,7 @@ export class Configuration {
     };
   }
 
-  /** What a text would change, with its hidden values put back. Nothing is changed. */
+  /** The changes that a text would make, with its hidden values filled in from the file. Changes nothing. */
   async validate(text: string): Promise<CheckedAnswer> {
     const path = this.#parts.source?.path;
     if (path === undefined) return mistaken([NO_FILE]);
@@ -68,9 +69,8 @@ export class Configuration {
   }
 
   /**
-   * Replaces the file and reloads; where that is refused, the file is as it was. Never rejects.
-   *
-   * @param asked.version Of the file that the text was made from.
+   * Replaces the file and reloads. When the gateway refuses the configuration, the old file is put back. Never rejects.
+   * @param asked.version The version that the operator edited. The file must still have this version.
    */
   apply(
     asked: { readonly text: string; readonly version: string },
@@ -105,7 +105,7 @@ export class Configuration {
     return taken(outcome, await this.#putBack(path, { file, next }, by));
   }
 
-  /** @returns Why the file is not as it was; undefined: it is. */
+  /** Writes the old text again. @returns Why that failed; undefined when the file has the old text. */
   async #putBack(
     path: string,
     { file, next }: { readonly file: string; readonly next: string },
@@ -139,7 +139,7 @@ const mistaken = (found: readonly string[]): CheckedAnswer => ({ mistakes: found
 
 type NotReloaded = Exclude<Reloaded, { kind: "reloaded" }>;
 
-/** @param whyNotBack undefined: the file is as it was. */
+/** The outcome of a refused reload. @param whyNotBack Why the old file could not be put back; undefined: it was. */
 function taken(outcome: NotReloaded, whyNotBack: string | undefined): NotReloaded {
   if (whyNotBack === undefined) return outcome;
   const line = `the file could not be put back: ${whyNotBack}`;
@@ -171,7 +171,7 @@ const codeOf = (error: unknown): string =>
 const notReplaced = (path: string, error: unknown): string =>
   `${path}: cannot be replaced by the gateway (${codeOf(error)}): change it where it comes from`;
 
-/** The new file is written beside the old one and takes its name, so both the file and the folder must be writable. */
+/** The new file is written beside the old one and renamed, so both the file and its folder must be writable. */
 async function whyNotWritable(path: string): Promise<string | undefined> {
   try {
     const file = await realpath(path);
@@ -185,7 +185,7 @@ async function whyNotWritable(path: string): Promise<string | undefined> {
 
 /**
  * Replaces the file in one step, with the mode and, where the system allows it, the owner of the old file.
- * @returns Why it was not replaced.
+ * @returns Why the file was not replaced; undefined when it was.
  */
 async function replaceFile(path: string, text: string): Promise<string | undefined> {
   let beside: string | undefined;

@@ -1,5 +1,5 @@
-// The networks that are served, and how they become those of another configuration: prepared beside the running ones,
-// then all replaced in one step.
+// The served networks. A reload prepares the networks of another configuration beside the running ones, then replaces all
+// of them in one step.
 
 import type { Config, NetworkSettings } from "../config/schema.ts";
 import { endUnserved } from "../filters/kept-filters.ts";
@@ -8,14 +8,14 @@ import { Network, type NetworkParts } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
 import type { Drains, NodeDrain } from "../upstream/drains.ts";
 
-/** A change that is prepared, to be committed or cancelled. */
+/** A prepared change. The caller commits or cancels it. */
 export type NetworksChange = {
-  /** @param withinMs How long calls in flight at removed networks and nodes are waited for. */
+  /** @param withinMs How long removed networks and nodes may stay open for their calls in flight. */
   commit(withinMs: number): void | Promise<void>;
   cancel(): Promise<void>;
 };
 
-/** The networks by name, in the order of the configuration, and what they are made with. */
+/** The part of the configuration from which the networks are made. */
 type Plan = Pick<Config, "data" | "limits" | "networks" | "unidentified">;
 
 /** How long a new network may take to become ready, in milliseconds. */
@@ -30,7 +30,7 @@ export class Networks {
   #unidentified: Plan["unidentified"];
   readonly #leaving: LeavingNetworks;
   readonly #closing = new AbortController();
-  /** Resolves when no filters are ended any more. */
+  /** Resolves when the sweep of the filters of networks that are no longer served has stopped. */
   #unserved: Promise<void> = Promise.resolve();
   readonly #parts: NetworksParts;
 
@@ -46,7 +46,7 @@ export class Networks {
     });
   }
 
-  /** By name. A reload changes all of it in one step. */
+  /** The networks by name. A reload changes the whole map in one step. */
   get served(): ReadonlyMap<string, Network> {
     return this.#byName;
   }
@@ -59,7 +59,7 @@ export class Networks {
     return [...this.#byName.values()];
   }
 
-  /** The name of the network for a Host header. */
+  /** The name of the network for a Host header; undefined when no network has the host. */
   nameOfHost(host: string | undefined): string | undefined {
     return this.#nameOfHost(host);
   }
@@ -68,7 +68,7 @@ export class Networks {
     for (const network of this.all) await network.start();
     const { state, clock, role } = this.#parts;
     const { signal } = this.#closing;
-    // Where there are several processes, the writer ends the filters.
+    // Where there are several processes, only the writer ends these filters.
     if (role.kind !== "server")
       this.#unserved = endUnserved((name) => this.#byName.has(name), { state, clock, signal });
   }
@@ -79,7 +79,7 @@ export class Networks {
     await Promise.all([...this.all.map((network) => network.close()), this.#leaving.empty()]);
   }
 
-  /** Why some network cannot serve now; empty when all can. */
+  /** A reason for each network that cannot serve now; empty when all can. */
   async whyNotReady(): Promise<readonly string[]> {
     const reasons = await Promise.all(this.all.map((network) => network.whyNotReady()));
     return [
@@ -88,7 +88,7 @@ export class Networks {
     ];
   }
 
-  /** Whether the network is configured, but cannot be served before its nodes told which chain it is. */
+  /** Whether the network is configured, but not served yet, since no node has told its chain id. */
   isUnidentified(name: string | undefined): boolean {
     return Object.hasOwn(this.#unidentified ?? {}, name ?? "");
   }
@@ -103,7 +103,7 @@ export class Networks {
     return Promise.all(this.all.map((network) => network.status()));
   }
 
-  /** Prepares what another configuration needs; callers notice nothing before the change is committed. */
+  /** Prepares the networks of another configuration, unnoticed by callers. @throws Error when a network cannot start. */
   async prepare(plan: Plan): Promise<NetworksChange> {
     const prepared = await Promise.allSettled(
       Object.entries(plan.networks).map(([name, settings]) => this.#prepare(name, settings, plan)),
@@ -137,7 +137,7 @@ export class Networks {
     const filtersPerKey = filtersPerKeyOf(plan);
     if (running?.canBecome(settings))
       return { name, network: running, ...(await running.prepare({ settings, filtersPerKey })) };
-    // A store has one owner: a network of this name that was removed a moment ago may still be closing it.
+    // A store has one writer: a network of this name that was removed a moment ago may still be closing the store.
     await this.#leaving.gone(name);
     const network = this.#make(name, plan);
     const cancel = (): Promise<void> => network.close();
@@ -180,7 +180,7 @@ export class Networks {
 
 type Prepared = NetworksChange & { readonly name: string; readonly network: Network };
 
-/** Why networks cannot be served whose chain nobody knows yet. */
+/** A reason for each network that is not served because its chain id is not known yet. */
 export const whyUnidentified = (unidentified: Config["unidentified"] = {}): string[] =>
   Object.keys(unidentified).map((name) => `${name}: none of its nodes has said which chain it is`);
 
@@ -188,15 +188,15 @@ const resolverOf = ({ networks, unidentified }: Plan): ReturnType<typeof hostRes
   hostResolver({ ...networks, ...unidentified });
 
 type LeavingOptions = {
-  /** How long calls in flight are waited for. */
+  /** How long the network may stay open for its calls in flight, in milliseconds. */
   readonly withinMs: number;
-  /** Whether another network has the name by now. */
+  /** Whether another network has taken the name. */
   readonly isReplaced: () => boolean;
 };
 
-/** Networks that are no longer served, until their calls in flight have ended and they are closed. */
+/** The removed networks, each until its calls in flight have ended and it is closed. */
 class LeavingNetworks {
-  /** By name, until each is closed. */
+  /** For each name, the promise that its removed networks are closed. */
   readonly #closing = new Map<string, Promise<void>>();
   readonly #parts: Pick<NetworkParts, "clock" | "metrics">;
 
@@ -213,17 +213,17 @@ class LeavingNetworks {
     this.#closing.set(name, closed);
   }
 
-  /** Resolves when no network of this name is left. */
+  /** Resolves when every removed network of this name is closed. */
   async gone(name: string): Promise<void> {
     await this.#closing.get(name);
   }
 
-  /** Resolves when no network is left. */
+  /** Resolves when every removed network is closed. */
   async empty(): Promise<void> {
     await Promise.all(this.#closing.values());
   }
 
-  /** Closes the network when its calls in flight have ended, or their time is over. */
+  /** Closes the network when its calls in flight have ended, at the latest after `withinMs`. */
   async #close(network: Network, withinMs: number): Promise<void> {
     await within(withinMs, network.requests.empty(), this.#parts);
     await network.close();

@@ -1,4 +1,4 @@
-// The parts that each process of a gateway has: one that does everything, a server, and the writer.
+// The parts that every process of a gateway has, in each role: a single process, a server, or the writer.
 
 import { totalmem } from "node:os";
 import { join } from "node:path";
@@ -17,8 +17,8 @@ import { openState } from "../state/open-state.ts";
 import { Drains } from "../upstream/drains.ts";
 
 /**
- * @param options.processes How many processes there are: they share what may wait in memory.
- * @throws When the state cannot be opened.
+ * @param options.processes The number of processes, among which the memory budget is divided.
+ * @throws Error when the state cannot be opened.
  */
 export async function openProcessParts(
   config: Config,
@@ -42,7 +42,7 @@ export async function openProcessParts(
   return {
     watch,
     incidents,
-    /** The parts that most other parts are made with. */
+    /** The parts that most other parts take. */
     common: { metrics, state, memory, turns: new Turns({ clock }), clock, log },
     drains: new Drains({ state, clock, log }),
     reconfigure: (next: Config): void => {
@@ -54,12 +54,12 @@ export async function openProcessParts(
 
 type MemorySettings = Pick<Config, "limits">;
 
-/** A refusal is logged when there was none for this time, in milliseconds. */
+/** A refusal for want of memory is logged only after so many milliseconds without one. */
 const QUIET_MS = 60_000;
 
 /**
- * How much may wait in the memory of one process. When there is too much, that is logged once.
- * @param options.processes Among how many processes the configured amount is divided.
+ * Makes the memory budget of one process, its share of the configured bytes. Its refusals are counted, and the first one
+ * after a quiet time is logged.
  */
 function processMemory(
   config: MemorySettings,
@@ -95,8 +95,8 @@ const TIMEOUT_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Waits until no gateway keeps the stores of the networks, so that a restart is not refused because it overlaps for a
- * second with the end of another one. Resolves at a timeout as well: then opening the stores tells who keeps them.
+ * Waits until no other process has locked the stores of the networks, so that a restart that overlaps with the end of the
+ * gateway before it does not fail. Resolves also after 10 s: then opening the stores names the process that locked them.
  * @throws StoreUnavailable when a folder cannot be written.
  */
 export async function untilStoresAreFree(

@@ -12,7 +12,7 @@ function configOf(changed: object = {}): Config {
   return parsed.config;
 }
 
-/** A gateway that notes what is done to it; `hold` makes its networks wait. */
+/** A reload over parts that note each step in `done`; `held.until` makes the networks' preparation wait. */
 function running() {
   const done: string[] = [];
   const audited: object[] = [];

@@ -1,4 +1,4 @@
-// Applies another configuration to a running gateway: it is compared, prepared, and applied in one step.
+// Applies another configuration to a running gateway: compares it, prepares its networks, and applies it in one step.
 
 import type { Logger } from "pino";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
@@ -14,17 +14,17 @@ import type { NetworksChange } from "./networks.ts";
 
 export type ReloadParts = {
   readonly networks: { prepare(config: Config): Promise<NetworksChange> };
-  /** Makes all parts but the networks take a configuration, at once. */
+  /** Gives the configuration to all parts but the networks, in the same turn of the event loop. */
   readonly apply: (config: Config) => void;
   readonly audit: Pick<AuditTrail, "note">;
   readonly clock: Pick<Clock, "wallTime">;
   readonly log: Logger;
 };
 
-/** Reads the configuration as it is now. */
+/** Reads the current configuration. */
 export type ReadAgain = () => ParsedConfig | Promise<ParsedConfig>;
 
-/** How many of the last reloads are remembered, and how many lines of each. */
+/** The number of past reloads that are kept for operators, and of lines of each. */
 const MOST_PAST = 20;
 const MOST_LINES = 100;
 
@@ -38,9 +38,9 @@ function linesOf(outcome: Reloaded): readonly string[] {
 }
 
 export class Reload {
-  /** The configuration that runs. */
+  /** The running configuration. */
   #config: Config;
-  /** One reload at a time: each is compared with what the one before left. */
+  /** Runs one reload at a time: each compares its configuration with the result of the reload before. */
   readonly #reloads = new Mutex();
   #isStopping = false;
   #past: ConfigurationAnswer["reloads"] = [];
@@ -51,22 +51,22 @@ export class Reload {
     this.#parts = parts;
   }
 
-  /** Newest first. */
+  /** The past reloads, newest first. */
   get past(): ConfigurationAnswer["reloads"] {
     return this.#past;
   }
 
-  /** What a configuration would change. */
+  /** The changes that a configuration would make. */
   compare(config: Config): Comparison {
     return compareConfigs(this.#config, config);
   }
 
-  /** Applies the configuration, or leaves everything as it is. Never rejects. */
+  /** Applies the configuration, or changes nothing. Never rejects. */
   async to(config: Config, by: Actor): Promise<Reloaded> {
     return this.#noted(await this.#reloads.run(() => this.#reload(config, by)), by);
   }
 
-  /** As `to`, with what the file says now. A bad file changes nothing. @param read undefined where there is no file. */
+  /** As `to`, with the current file. A file with mistakes changes nothing. @param read undefined where no file exists. */
   async again(read: ReadAgain | undefined, by: Actor): Promise<Reloaded> {
     if (!read) return this.#noted(this.#refuse(NO_FILE), by);
     const parsed = await read();
@@ -74,7 +74,7 @@ export class Reload {
     return this.#noted(this.#tell(parsed), by);
   }
 
-  /** From now on every reload is refused; resolves when none is being made. */
+  /** Refuses all later reloads. Resolves when the reload under way has ended. */
   async close(): Promise<void> {
     this.#isStopping = true;
     await this.#reloads.idle();
@@ -109,14 +109,14 @@ export class Reload {
       return this.#refuse(STOPPING);
     }
     const changed = changes.map(({ line }) => line);
-    // The log's level may be among the changes: the change is logged while the log tells more.
+    // The changes may include the log's level: they are logged before `apply` if the old level shows them, else after it.
     const isToldBefore = log.isLevelEnabled("info");
     if (isToldBefore) this.#tellChanges(changed);
-    // All in one turn: no call sees a part of it.
+    // One turn of the event loop changes everything, so no call sees a half-applied configuration.
     const committed = prepared.commit(config.timeouts.drainMs);
     apply(config);
     this.#config = config;
-    await committed; // other processes may be committing it
+    await committed; // with several processes, the others commit the change too
     if (!isToldBefore) this.#tellChanges(changed);
     await audit.note(by, { what: "the configuration was reloaded", details: changed });
     return { kind: "reloaded", changed };
@@ -128,7 +128,7 @@ export class Reload {
     log.info({ changes: changed.length }, "configuration reloaded");
   }
 
-  /** One line for each mistake. */
+  /** Logs each mistake on a line of its own. */
   #tell(found: Extract<Reloaded, { kind: "mistakes" }>): Reloaded {
     const { log } = this.#parts;
     for (const mistake of found.mistakes) log.error({ mistake }, "configuration mistake");

@@ -1,4 +1,4 @@
-// The parts between callers and the networks, joined: keys, limits, usage, and the server itself.
+// Joins the parts between callers and networks: keys, limits, usage, and the server itself.
 import { isDeepStrictEqual } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import { IdentityTokens } from "../access/keys/identity-tokens.ts";
@@ -32,9 +32,9 @@ import { whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
 export type ServerSideOptions = {
-  /** Which of the gateway's processes this is; 0 where there is one. */
+  /** The number of this process among the gateway's processes; 0 where there is one. */
   readonly slot: number;
-  /** Whether other processes answer calls with the same keys. */
+  /** Whether other processes answer calls of the same keys. */
   readonly hasOthers: boolean;
 };
 
@@ -51,7 +51,7 @@ export class ServerSide {
   readonly #stories: Stories;
   #traces: TraceSender | undefined;
   readonly #bodies: BodyAnswerer;
-  /** The calls that operators make as one of the keys. */
+  /** Answers the calls that operators make as one of the keys. */
   readonly trials: CallTrials;
   readonly #connections: Connections;
   readonly #handshakes: Handshakes;
@@ -59,7 +59,7 @@ export class ServerSide {
   readonly #sockets: CallerSockets;
   readonly #server: HttpServer;
   #drainMs: number;
-  /** The settings that may change while calls come in. */
+  /** The functions that find a caller's address and know trusted proxies. A reload replaces them. */
   #rules: ReturnType<typeof rulesOf>;
   #tracing: Config["tracing"];
   /** The name of this process among all that share the state. */
@@ -144,7 +144,7 @@ export class ServerSide {
     });
   }
 
-  /** Why this process cannot serve now, or not all networks; empty when it can. */
+  /** The reasons why this process cannot serve all networks now; empty when it can. */
   async whyNotReady(): Promise<readonly string[]> {
     const { networks, state } = this.#parts;
     return [...(await networks.whyNotReady()), ...whyStateNotWritable(state)];
@@ -155,7 +155,7 @@ export class ServerSide {
     return this.#stories.tail;
   }
 
-  /** Reads the keys and their usage. */
+  /** Reads the keys, and starts to count their usage and limits. */
   async start(): Promise<void> {
     await this.#meters.start();
     await this.#keys.start();
@@ -163,7 +163,7 @@ export class ServerSide {
     this.#usages.start();
   }
 
-  /** Lets callers in. @returns The port, also when the configuration leaves it open. */
+  /** Accepts callers. @returns The port that is in use, which the system chose where the configuration says 0. */
   listen(): Promise<number> {
     return this.#server.listen();
   }
@@ -197,12 +197,12 @@ export class ServerSide {
     this.#traces = options && new TraceSender(options, { ...this.#parts, load: loadExporter });
   }
 
-  /** Takes no new connections, and lets running calls end. */
+  /** Accepts no new connections, and lets running calls end. */
   drain(): Promise<void> {
     return this.#server.drain(this.#drainMs);
   }
 
-  /** To be called after `drain`. */
+  /** Writes the last usage and closes the parts. To be called after `drain`. */
   async close(): Promise<void> {
     await this.#traces?.close();
     this.#tokens.close();
@@ -214,7 +214,7 @@ export class ServerSide {
 
 const { version } = manifest;
 
-/** The exporter takes time and memory, so it is loaded with the first trace. */
+/** Loads the exporter with the first trace, since its module takes time and memory. */
 const loadExporter = async (options: TraceSenderOptions): Promise<SpanExporter> =>
   (await import("../observe/otlp-exporter.ts")).spanExporter(options);
 

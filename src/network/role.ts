@@ -1,4 +1,4 @@
-// Which part of a network one process has: all of it, or a part beside other processes.
+// The role of one process in a network: the process does everything, or it is the writer or a server beside others.
 import type { Chain } from "../chain/chain.ts";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import type { ChainWriter } from "../chain/chain-view.ts";
@@ -8,14 +8,14 @@ import type { MempoolWriter } from "../filters/mempool-reader.ts";
 import type { State } from "../state/state.ts";
 import type { UpstreamOptions } from "../upstream/upstream-options.ts";
 
-/** What a server can ask of the writer of one network. */
+/** The requests of a server to the writer of one network. */
 export type NetworkWriter = ChainWriter & MempoolWriter;
 export type RemoteWriter = NetworkWriter & {
-  /** Calls `listener` with the last news, and with all later ones; returns how to stop. */
+  /** Calls `listener` with the last news, and with all later news. @returns A function that stops it. */
   onNews(listener: (news: ChainNews) => void): () => void;
 };
 
-/** What the writer of one network hands to the servers. */
+/** The interface of one network's writer to the servers. */
 export type KeptNetwork = {
   readonly writer: NetworkWriter;
   readonly news: () => ChainNews;
@@ -23,11 +23,9 @@ export type KeptNetwork = {
 };
 
 export type NetworkRole =
-  /**
-   * Follows the chain and answers callers. @param thread Takes blocks and writes the store; left out: this thread does.
-   */
+  /** Follows the chain and answers callers. `thread` takes blocks and writes the store; left out: this thread does. */
   | { readonly kind: "whole"; readonly thread?: WriterThread }
-  /** Follows the chains and writes their stores. @param serve Returns how to stop. */
+  /** Follows the chains and writes their stores. `serve` links a network to the servers, and returns how to unlink. */
   | {
       readonly kind: "writer";
       readonly processes: number;
@@ -56,12 +54,12 @@ export const keptNetwork = (chain: Chain, journal: MempoolJournal): KeptNetwork 
   },
 });
 
-/** Never aborts: the server that asks has its own timeout. */
+/** A signal that never aborts: the server that sent the request has its own timeout. */
 const NEVER = new AbortController().signal;
 
 type Rated = Pick<UpstreamOptions, "probe" | "rate">;
 
-/** The share of one process in what may be sent to a node. Only one process probes what the node can do. */
+/** The settings of an upstream for one process: an equal share of its rate. Only the writer probes its capabilities. */
 export function shareOf<Upstream extends Rated>(upstream: Upstream, role: NetworkRole): Upstream {
   if (role.kind === "whole") return upstream;
   const { rate } = upstream;
@@ -80,8 +78,8 @@ export function shareOf<Upstream extends Rated>(upstream: Upstream, role: Networ
 }
 
 /**
- * The state as a process uses it for its nodes. Servers read what was learned of nodes (`abilities`), but only the
- * writer, which learns more, writes it.
+ * The state as the upstreams of one process use it. Servers read the learned capabilities (`abilities`). Their updates of
+ * them have no effect, since the writer probes and learns more.
  */
 export const stateFor = (
   role: NetworkRole,

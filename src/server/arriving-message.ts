@@ -1,13 +1,13 @@
-// A message of a WebSocket that is still arriving: the bytes that have come wait in memory, and are counted.
+// Counts the bytes of a WebSocket's message that is still arriving, since they wait in memory until the message is whole.
 import type { RequestScope } from "../calls/caller.ts";
 import type { Clock } from "../lib/clock.ts";
 
 export type ArrivingMessageParts = {
-  /** A WebSocket of `ws`. */
+  /** A `WebSocket` of `ws`. */
   readonly socket: object;
-  /** Counts the bytes until the socket ends. */
+  /** Counts the waiting bytes until the socket ends. */
   readonly scope: Pick<RequestScope, "hold" | "end">;
-  /** Whether anything may be begun for the socket's key. */
+  /** Whether the memory budget admits a new request of the socket's key. */
   readonly hasRoom: () => boolean;
   readonly clock: Pick<Clock, "now">;
 };
@@ -15,23 +15,23 @@ export type ArrivingMessageParts = {
 /** The private fields in which `ws` keeps an arriving message. A test fails when `ws` renames them. */
 type Receiving = {
   readonly _receiver: {
-    /** Read from the socket, not parsed yet. */
+    /** The bytes that were read from the connection, and not parsed yet. */
     readonly _buffers: readonly Buffer[];
     readonly _bufferedBytes: number;
-    /** Whole fragments, decompressed. */
+    /** The whole fragments, decompressed. */
     readonly _fragments: readonly Buffer[];
     readonly _messageLength: number;
   };
 };
 
-/** What a buffer takes in memory beside its bytes. */
+/** The bytes that a Buffer takes in memory beside its content. */
 const BUFFER_BYTES = 256;
-/** In bytes: a message of this size may always arrive, however much waits. */
+/** In bytes: a message of this size may always arrive, also when memory is scarce. */
 const SMALL = 16_384;
 
 export class ArrivingMessage {
   #bytes = 0;
-  /** undefined: no part of a message has come. */
+  /** When the first bytes of the message came; undefined while none have. */
   #begunAtMs: number | undefined;
   readonly #parts: ArrivingMessageParts;
 
@@ -39,7 +39,7 @@ export class ArrivingMessage {
     this.#parts = parts;
   }
 
-  /** Counts what `ws` holds after it parsed a read. @returns Whether there is room for it. */
+  /** Counts the bytes that `ws` holds after it parsed a read. @returns Whether the memory budget has room for them. */
   count(): boolean {
     const { socket, scope, clock, hasRoom } = this.#parts;
     const { _receiver: receiver } = socket as Receiving;
@@ -53,17 +53,17 @@ export class ArrivingMessage {
     return bytes <= SMALL || hasRoom();
   }
 
-  /** The message is whole: the next bytes belong to another one. */
+  /** To be called when the message is whole: the next bytes belong to another message. */
   restart(): void {
     this.#begunAtMs = undefined;
   }
 
-  /** @param mostMs How long a message may take to arrive. */
+  /** Whether the message takes too long. @param mostMs The time that a message may take to arrive. */
   isLate(mostMs: number): boolean {
     return this.#begunAtMs !== undefined && this.#parts.clock.now() - this.#begunAtMs >= mostMs;
   }
 
-  /** No more bytes come. */
+  /** Releases the counted bytes. To be called when the socket has ended. */
   end(): void {
     this.#parts.scope.end(false);
   }

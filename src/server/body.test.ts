@@ -13,7 +13,7 @@ describe("a request's body", () => {
     for (const close of closes.splice(0)) close();
   });
 
-  /** What becomes of bodies of half a megabyte that never end, over so many connections. */
+  /** Sends half of a body of one MiB over each connection. @returns The errors with which bodies are refused. */
   async function sendHalfBodies(connections: number, memory: MemoryBudget): Promise<unknown[]> {
     const scope = { hold: (kind: "bodies", bytes: number) => memory.hold(kind, bytes) } as never;
     const outcomes: unknown[] = [];

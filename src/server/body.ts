@@ -1,5 +1,5 @@
-// A request's body: it is bounded, decompressed, and paid for by its key. The key pays for the bytes on the wire before
-// they are read, and for the decompressed bytes before they are parsed.
+// Reads a request's body, bounded and decompressed. The key pays for the bytes on the wire before they are read, and for
+// the decompressed bytes before they are parsed.
 import type { IncomingMessage } from "node:http";
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { RequestScope } from "../calls/caller.ts";
@@ -8,7 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { isPacked, type Unpacking } from "./unpacking.ts";
 
-/** The caller left before the body was whole: there is nobody to answer. */
+/** Stands for a body whose caller left before the body was whole. */
 export const CALLER_GONE = Symbol("caller gone");
 
 export type IncomingBody = {
@@ -19,7 +19,7 @@ export type IncomingBody = {
 export type BodyOptions = {
   /** The most bytes of the body, both on the wire and decompressed. */
   readonly bytes: number;
-  /** The key for which the bytes wait. */
+  /** The memory account of the key for which the bytes wait. */
   readonly holder?: MemoryHolder | undefined;
 };
 
@@ -40,7 +40,7 @@ type Payer = {
 
 export type PaidBodyParts = BodyParts & { readonly clock: Pick<Clock, "now"> };
 
-/** The bytes that cost nothing: enough for a call, or a batch of a hundred. */
+/** The bytes that cost nothing: enough for a call, or a batch of a hundred calls. */
 const FREE_BYTES = 16_384;
 const BYTES_OF_A_UNIT = 4_096;
 
@@ -48,10 +48,7 @@ const BYTES_OF_A_UNIT = 4_096;
 export const unitsOfBytes = (bytes: number): number =>
   bytes <= FREE_BYTES ? 0 : Math.ceil((bytes - FREE_BYTES) / BYTES_OF_A_UNIT);
 
-/**
- * @param options.bytes See `readBody`.
- * @throws RpcError as `readBody`, and 429 when the key has not enough left.
- */
+/** As `readBody`, and the key pays for the body. @throws RpcError also 429, when the key has too few units left. */
 export function paidBody(
   incoming: IncomingBody,
   options: PaidBodyOptions,
@@ -59,7 +56,7 @@ export function paidBody(
 ): Promise<Buffer | typeof CALLER_GONE> {
   const { headers } = incoming.request;
   const announced = announcedBytes(incoming.request);
-  // Most bodies are small, and come as the head announced them.
+  // Most bodies are small and uncompressed, and have the announced length.
   const isPlain =
     announced > 0 &&
     announced <= Math.min(FREE_BYTES, options.bytes) &&
@@ -84,7 +81,7 @@ async function payFor(
   return body;
 }
 
-/** Pays for a body that was read already. @throws RpcError 429 when the key has not enough left. */
+/** Pays for a body that was read already. @throws RpcError 429 when the key has too few units left. */
 export async function payForBytes(
   bytes: number,
   payer: Pick<PaidBodyOptions, "grant" | "network">,
@@ -105,9 +102,9 @@ async function payUnits(
 }
 
 /**
- * The whole body, decompressed.
+ * The whole body, decompressed; `CALLER_GONE` when the caller leaves first.
  *
- * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken body, 503 while too many bytes wait.
+ * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken body, 503 while memory is scarce.
  */
 export async function readBody(
   incoming: IncomingBody,
@@ -123,12 +120,12 @@ export async function readBody(
   return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
 }
 
-/** The length that the head announces; 0 where it announces none. */
+/** The bytes that the Content-Length header announces; 0 without one. */
 export const announcedBytes = ({ headers }: Pick<IncomingMessage, "headers">): number =>
   Number(headers["content-length"] ?? 0);
 
 const NO_BYTES = Buffer.alloc(0);
-/** In bytes: a body of this size is read however many bytes wait. */
+/** In bytes: a body of this size is read also while memory is scarce. */
 const SMALL = 65_536;
 
 function collect(
@@ -136,7 +133,7 @@ function collect(
   { bytes: limit, holder }: BodyOptions,
   { memory }: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
-  // It left while its key was asked for a reservation, and does not say so again.
+  // The caller left while its key's reservation was awaited: the request's "close" event has passed already.
   if (request.destroyed) return Promise.resolve(CALLER_GONE);
   return new Promise((resolve, reject) => {
     /** Most bodies arrive as one chunk. */
@@ -151,7 +148,7 @@ function collect(
       reject(error);
     };
     request.on("data", (chunk: Buffer) => {
-      if (isRefused) return; // the rest is read and dropped
+      if (isRefused) return; // drops the rest of the body
       length += chunk.length;
       scope.hold("bodies", chunk.length);
       if (length > limit) refuse(errors.bodyTooLarge());
@@ -161,6 +158,6 @@ function collect(
       else first = chunk;
     });
     request.on("end", () => resolve(chunks ? Buffer.concat(chunks) : (first ?? NO_BYTES)));
-    request.on("close", () => resolve(CALLER_GONE)); // comes after an error too; after a whole body it has no effect
+    request.on("close", () => resolve(CALLER_GONE)); // also after an error; no effect after "end"
   });
 }

@@ -1,5 +1,5 @@
-// One WebSocket of a caller. Each message is a body as in HTTP; its answer is a message of its own, in any order. A few
-// messages are answered at once. While others wait, or the caller does not take its answers, no more messages are read.
+// One WebSocket of a caller. Each message is a body as in HTTP; answers are messages too, in any order. A few messages
+// are answered at once. While others wait for their turn, no more are read.
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { RequestScope } from "../calls/caller.ts";
@@ -26,13 +26,13 @@ export const CLOSES = {
 
 export type CloseReason = keyof typeof CLOSES;
 
-/** Why a socket is cut off without a close frame: nobody would read it, or a message on the wire cannot be finished in time. */
+/** Why a socket is cut off without a close frame: the caller would not read it, or a begun message cannot be finished. */
 export type CutReason = "silent" | "flood" | "broken" | "scarce" | "late";
 
-/** A message is answered, or the socket is closed. */
+/** The answer to a message, or the reason to close the socket. */
 export type MessageOutcome = RpcResponse | CloseReason;
 
-/** Made once: an error has a stack. */
+/** Made once, since each error captures a stack trace. */
 const CLOSED = new Error("the socket is closed");
 
 export type CallerSocketParts = {
@@ -46,35 +46,36 @@ export type CallerSocketParts = {
   readonly onClosing: (why: CloseReason | CutReason) => void;
 };
 
-/** A ping. Its pong tells that all messages before it arrived. */
+/** A ping. Its pong confirms that all messages before the ping arrived. */
 type Receipt = {
   readonly number: number;
   readonly sentAtMs: number;
   readonly settle: (arrived: boolean) => void;
 };
 
-/** How many messages of one socket are answered at once. */
+/** The most messages of one socket that are answered at once. */
 const AT_ONCE = 64;
-/** How many pings and pongs a caller may send between two calls of `tend`. */
+/** The most pings, and pongs that confirm nothing, that a caller may send between two calls of `tend`. */
 const MOST_PINGS = 100;
-/** In bytes: while more waits to be read by the caller, its pings are not answered. */
+/** In bytes: a caller that leaves more than this unread is cut off at its next ping. */
 const MOST_UNREAD = 65_536;
 
 export class CallerSocket {
-  /** When the caller sent its last message, and when it last sent anything, by the clock's `now`. */
+  /** When the caller sent its last message, by the clock's `now`. */
   usedAtMs: number;
+  /** The last sign of life: a message, a ping or a pong came, or the caller took some waiting bytes. */
   #heardAtMs: number;
   #askedAtMs = Number.NEGATIVE_INFINITY;
   /** The pings whose pongs are awaited, oldest first. */
   readonly #receipts: Receipt[] = [];
   #receiptNumber = 0;
   #pings = 0;
-  /** The bytes that the caller had taken at the last look. */
+  /** The bytes that the caller had taken at the last call of `#noteTaken`. */
   #taken = 0;
   #isClosing = false;
   readonly #ending = new AbortController();
   readonly #running = new Set<RequestScope>();
-  /** Holds no more messages than one read of the connection brings. */
+  /** The messages that wait for their turn: at most those of one read, since the socket is paused then. */
   readonly #waiting: Buffer[] = [];
   /** Keeps the parts of one answer together. */
   readonly #writing = new Mutex();
@@ -92,7 +93,7 @@ export class CallerSocket {
     socket.on("ping", () => this.#countPing());
     socket.on("pong", (data) => this.#hearPong(data));
     connection.on("data", () => this.#countArriving());
-    // `ws` tells the caller what is wrong with a frame in its close frame: 1002, 1007 or 1009.
+    // `ws` itself tells the caller about a broken frame, in a close frame with the code 1002, 1007 or 1009.
     socket.on("error", () => undefined);
     this.closed = new Promise((resolve) => {
       socket.on("close", () => {
@@ -107,7 +108,7 @@ export class CallerSocket {
     return this.#ending.signal;
   }
 
-  /** Sends a message that answers no call. @returns Whether it was handed to the network. */
+  /** Sends a message that answers no call. @returns Whether the message was handed to the network. */
   push(pieces: readonly RawJson[]): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     const message = joined(pieces, lengthOf(pieces));
@@ -117,9 +118,9 @@ export class CallerSocket {
   }
 
   /**
-   * Asks whether all that was sent so far arrived, by a ping: a caller answers it after what came before (RFC 6455 §5.5.3).
+   * Asks by a ping whether all messages so far arrived: a caller answers the ping after those (RFC 6455 §5.5.3).
    *
-   * @returns Whether it arrived; false when the socket ended first.
+   * @returns true when the pong came; false when the socket ended first.
    */
   confirm(): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
@@ -131,26 +132,26 @@ export class CallerSocket {
     });
   }
 
-  /** How many messages are being answered, or wait for that. */
+  /** The number of messages that are being answered, or wait for their turn. */
   get running(): number {
     return this.#running.size + this.#waiting.length;
   }
 
   /**
-   * Pings a caller that is silent, and cuts off a caller that does not answer.
+   * Pings a silent caller, and cuts off a caller that does not answer. To be called every second.
    *
-   * @param pingMs After this much silence the caller is pinged; after as much again it is cut off.
-   * @param messageMs A message must be whole after so long.
+   * @param pingMs After this much silence the caller is pinged; after as much again the socket is cut off.
+   * @param messageMs The time in which a message must become whole.
    */
   tend({ pingMs, messageMs }: { readonly pingMs: number; readonly messageMs: number }): void {
     const { socket, clock, arriving } = this.#parts;
     this.#pings = 0;
-    // Nothing is read from this caller now. Whether it takes its answers is checked by `SlowReaders`.
+    // A paused socket reads no signs of life. `SlowReaders` checks whether this caller takes its answers.
     if (socket.isPaused) return;
     this.#countArriving();
     const now = clock.now();
     const { sentAtMs = now } = this.#receipts[0] ?? {};
-    // A caller that never confirms gets no more notifications, so other signs of life do not help.
+    // A caller that does not confirm gets no more notifications, so other signs of life do not save its socket.
     if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
     if (this.#noteTaken()) this.#heardAtMs = now;
     if (arriving.isLate(messageMs)) this.#cutFor("late");
@@ -163,7 +164,7 @@ export class CallerSocket {
     }
   }
 
-  /** Reads no more messages. Resolves when all messages that were read are answered. */
+  /** Stops reading. Resolves when all messages that were read are answered. */
   async finish(): Promise<void> {
     this.#parts.socket.pause();
     if (this.running > 0)
@@ -177,7 +178,7 @@ export class CallerSocket {
     this.#isClosing = true;
     this.#ending.abort(CLOSED);
     this.#parts.onClosing(why);
-    this.#parts.socket.resume(); // the caller's close frame must be read
+    this.#parts.socket.resume(); // else the caller's close frame would not be read
     const [code, text] = CLOSES[why];
     this.#parts.socket.close(code, text);
   }
@@ -216,7 +217,7 @@ export class CallerSocket {
       if (typeof outcome === "string") this.close(outcome);
       else if (!this.#isClosed) wasSent = await this.#send(outcome, scope);
     } catch {
-      // What the answer is made from may disappear while it waits. A caller must not wait for an answer that never comes.
+      // The source of an answer may be deleted while it waits. No caller must wait for an answer that never comes.
       this.#cutFor("broken");
     }
     scope.end(wasSent);
@@ -229,7 +230,7 @@ export class CallerSocket {
       if (this.running === 0) this.#whenEmpty();
       return;
     }
-    // Without a pause, answers that are ready would follow one another and let no other work run.
+    // Without the pause, a row of answers that are ready at once would let no other work run.
     void this.#parts.clock.yield().then(() => {
       const body = this.#waiting.shift();
       if (body) void this.#answer(body);
@@ -251,7 +252,7 @@ export class CallerSocket {
     return this.#writing.run(() => (isSmall ? whole() : this.#stream(answer)));
   }
 
-  /** Makes each part of the answer when the caller has taken the part before. @throws When the answer cannot be finished. */
+  /** Makes each part of an answer when the caller took the part before. @throws Error when the source is gone. */
   async #stream(answer: RpcResponse): Promise<boolean> {
     let last: Buffer | undefined;
     try {
@@ -283,7 +284,7 @@ export class CallerSocket {
     if (!this.#parts.arriving.count() && !this.#isClosing) this.#cutFor("scarce");
   }
 
-  /** Whether the caller took some of what waits for it since the last look. A ping would reach it only behind all that. */
+  /** Whether the caller took some waiting bytes since the last call. A ping would reach the caller only behind those. */
   #noteTaken(): boolean {
     const { bytesWritten, writableLength } = this.#parts.connection;
     const before = this.#taken;
@@ -291,11 +292,11 @@ export class CallerSocket {
     return writableLength > 0 && this.#taken > before;
   }
 
-  /** `ws` answers each ping. The answers to a caller that does not read would wait in memory; pongs only cost time. */
+  /** Cuts off a flood of pings: `ws` answers each, and answers that the caller does not read would fill the memory. */
   #countPing(): void {
     this.#heardAtMs = this.#parts.clock.now();
     this.#pings += 1;
-    // `ws` ends a socket by itself when too many answers wait to be written.
+    // `ws` itself ends a socket on which too many pongs wait to be written. That is a flood, too.
     const isCut = this.#isClosed && !this.#isClosing;
     const { bufferedAmount } = this.#parts.socket;
     if (this.#pings <= MOST_PINGS && bufferedAmount <= MOST_UNREAD && !isCut) return;
@@ -309,7 +310,7 @@ export class CallerSocket {
     if (this.#receipts.length === before) this.#countPing();
   }
 
-  /** A caller may answer only the newest of several pings, which confirms the older ones. */
+  /** Settles all pings up to a number: a caller may answer only the newest of several (RFC 6455 §5.5.3). */
   #settleReceipts(upTo: number): void {
     while ((this.#receipts[0]?.number ?? Number.POSITIVE_INFINITY) <= upTo)
       this.#receipts.shift()?.settle(true);

@@ -26,12 +26,12 @@ const answerOf = (text: string): RpcResponse =>
 let clock: FakeClock;
 let memory: MemoryBudget;
 let closed: string[];
-/** What was counted with the key's usage. */
+/** The refusals that were counted with the key's usage: the key's name and the rule. */
 let refusals: string[];
 let sockets: CallerSockets;
 let server: Server;
 let connections: Socket[];
-/** What each message is answered. */
+/** The answer to each message. */
 let answer: () => Promise<RpcResponse>;
 
 const holder = memoryHolder("test");
@@ -92,7 +92,7 @@ async function said(socket: WebSocket, text = "{}"): Promise<string> {
 
 const ended = async (socket: WebSocket): Promise<number> => (await once(socket, "close"))[0];
 
-/** Until what the client did has arrived. */
+/** Resolves when the server has seen the client's action. */
 async function seen(isSeen: () => boolean): Promise<void> {
   while (!isSeen()) await new Promise(setImmediate);
 }
@@ -136,7 +136,7 @@ describe("the messages of a key", () => {
 });
 
 describe("a message that is not whole yet", () => {
-  /** So many bytes of a message that goes on. */
+  /** Sends the first bytes of a message that is not whole yet. */
   const begin = (socket: WebSocket, bytes: number): void =>
     socket.send("x".repeat(bytes), { fin: false });
 
@@ -151,7 +151,7 @@ describe("a message that is not whole yet", () => {
   });
 
   it("counts as what it is when it was compressed", async () => {
-    // It takes as many turns to inflate as the machine is busy: no bound in time may end it before.
+    // Decompression takes more turns of the event loop on a busy machine: no timeout may end the socket before.
     sockets.reconfigure({
       ...OPTIONS,
       timeouts: { ...OPTIONS.timeouts, pingMs: 1e12, bodyMs: 1e12 },

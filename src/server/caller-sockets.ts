@@ -1,4 +1,4 @@
-// The WebSockets of callers: who may open one, how many a key may have, pings, and their end.
+// The WebSockets of callers: their admission, the limits of each key, pings, and their end.
 
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -41,7 +41,7 @@ export type CallerSocketsParts = {
 
 type RoutedUpgrade = HttpUpgrade & Pick<EndpointRequest, "route">;
 
-/** The part of a socket, or of an event stream, that is used here. */
+/** The members that a WebSocket and an event stream have in common. */
 type HeldSocket = Pick<
   CallerSocket,
   | "running"
@@ -62,23 +62,23 @@ type OpenSocket = {
   readonly payer: SocketChannelParts["payer"];
 };
 
-/** What all sockets of one key share. */
+/** The counts and the rate that all sockets of one key share. */
 type KeyShare = {
   sockets: number;
   readonly messages: TokenBucket;
-  /** Counted since the last look. */
+  /** The messages that were refused since the last round. */
   refused: number;
 };
 
 const LOOKED_AT_EVERY_MS = 1_000;
-/** How many seconds' worth of messages may come at once. */
+/** The size of the token bucket for messages, in seconds of its rate. */
 const BURST_SECONDS = 10;
 
 export class CallerSockets {
   #handshake: WebSocketServer;
-  /** By their connections. */
+  /** The open sockets and event streams, by their connections. */
   readonly #open = new Map<Duplex, OpenSocket>();
-  /** By the key's name. A share stays until it equals a new one. */
+  /** The shares by key name. A share is kept until its bucket is full again and no socket is open. */
   readonly #shares = new Map<string, KeyShare>();
   readonly #rounds: Rounds;
   #isDraining = false;
@@ -95,7 +95,7 @@ export class CallerSockets {
     parts.metrics.webSocketsCounted(() => this.#open.size);
   }
 
-  /** The limits of new sockets change, and the message rates and pings of all. */
+  /** Changes the limits of new sockets, and the message rates and pings of all sockets. */
   reconfigure(options: CallerSocketsOptions): void {
     this.#options = options;
     const now = this.#parts.clock.now();
@@ -129,7 +129,7 @@ export class CallerSockets {
     this.#refuse(upgrade, { response: refusal("null", error), allowOrigin: "*" });
   }
 
-  /** Reads no more messages, and closes all sockets when their calls are answered, or after `withinMs`. */
+  /** Stops reading, and closes each socket when its calls are answered. Cuts off the rest after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
     const cancel = this.#parts.clock.after(withinMs, () => {
@@ -150,7 +150,7 @@ export class CallerSockets {
     return this.#isDraining;
   }
 
-  /** Whether only notifications wait for this caller. They wait in the store, as long as the caller likes. */
+  /** Whether only notifications wait for this caller. The store holds later ones, so a slow reader takes no memory. */
   isOnlyPushed(connection: Duplex): boolean {
     const open = this.#open.get(connection);
     return open !== undefined && open.socket.running === 0 && open.channel.subscriptions > 0;
@@ -160,7 +160,7 @@ export class CallerSockets {
     const handshake = new WebSocketServer({
       noServer: true,
       maxPayload: limits.bodyBytes,
-      // A compression context would take 300 KB for each socket and direction, so messages are compressed without one.
+      // A compression context would take 300 KB for each socket and direction, so each message is compressed by itself.
       perMessageDeflate: limits.webSocket.isCompressed && {
         serverNoContextTakeover: true,
         clientNoContextTakeover: true,
@@ -174,7 +174,7 @@ export class CallerSockets {
     return handshake;
   }
 
-  /** Why the key may not have another socket. */
+  /** Why the key may not open another socket now; undefined when it may. */
   shortage({ name }: Grant): RpcError | undefined {
     if (this.#isDraining) return errors.draining();
     const { perKey: limit } = this.#options.limits.webSocket;
@@ -196,7 +196,7 @@ export class CallerSockets {
     const { channel, share } = this.hold(socket, upgrade, grant);
   }
 
-  /** Pings and pushes through the socket until it is closed. */
+  /** Counts the socket for its key, and pings it until it is closed. @returns Its channel, and the share of its key. */
   hold(
     socket: HeldSocket,
     asked: Pick<EndpointRequest, "request" | "route">,
@@ -209,7 +209,7 @@ export class CallerSockets {
     const payer = () => endpoint.payerOf(asked);
     const channel = new SocketChannel({ holder: name }, { socket, payer, clock });
     this.#open.set(connection, { socket, channel, payer });
-    // Only idle connections make room for others; an open socket is always in use.
+    // An open socket counts as a running request, since only idle connections make room for others.
     connections.requestsOn(connection)?.add({ end: () => socket.cut() });
     void socket.closed.then(() => {
       this.#open.delete(connection);
@@ -278,7 +278,7 @@ export class CallerSockets {
     return this.#shares.size > 0;
   }
 
-  /** The scope of one message. */
+  /** The request scope of one message. */
   newScope(): RequestScope {
     return new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
   }
@@ -289,7 +289,7 @@ export class CallerSockets {
   ): void {
     const response = new ServerResponse(request);
     response.assignSocket(socket as Socket);
-    // Node does not count this connection any more: left half open, it would keep the process from ending.
+    // Node's HTTP server does not end upgraded connections: a half-open one would keep the process from ending.
     response.on("finish", () => socket.end(() => socket.destroy()));
     const options = { requestId, allowOrigin, ...REFUSED };
     const { turns } = this.#parts;

@@ -1,5 +1,5 @@
-// The connections to a server: bounded in all and by address, and each of them in the requests that are answered at once.
-// A connection on which no valid key was seen is a stranger's. Strangers make room for others.
+// Bounds the connections to a server, in all and by address, and the requests that are answered at once on each. A
+// connection on which no valid key was seen is a stranger's. Strangers make room for others.
 import type { Socket } from "node:net";
 import { plainAddress, subscriberOf } from "../access/scope/client-address.ts";
 import type { RequestScope } from "../calls/caller.ts";
@@ -7,30 +7,31 @@ import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 
 export type ConnectionLimits = {
+  /** The most connections. */
   readonly most: number;
-  /** How many of them strangers may have: the rest is for callers with a key. */
+  /** The most connections of strangers: the rest is for callers with a key. */
   readonly strangers: number;
-  /** How many one address, or IPv6 network, may have. */
+  /** The most connections of one address, or IPv6 /64. */
   readonly perAddress: number;
 };
 
 export type ConnectionsParts = {
-  /** A trusted proxy speaks for many callers and has no bound by address. @param address A plain address. */
+  /** Whether the address is a trusted proxy's, which has many callers and so no bound by address. */
   readonly isProxy: (address: string) => boolean;
   readonly metrics: Pick<Metrics, "connectionEnded" | "connectionsCounted">;
 };
 
 export type Admission = "admitted" | "too many of this address" | "full";
 
-/** Places beyond `most`: a health probe, or a caller with a key, gets in while all others are busy. */
+/** Connections beyond `most`, so that a health probe or a caller with a key gets in while all others are busy. */
 const RESERVED = 8;
-/** How many of the oldest connections are searched for an idle one. */
+/** The number of oldest connections that are searched for an idle one. */
 const LOOKED_AT = 100;
 
 type Place = {
-  /** The TLS socket once the handshake is done. */
+  /** The TCP socket, or the TLS socket once the handshake is done. */
   socket: Socket;
-  /** undefined: this connection has no bound by address. */
+  /** The address, or IPv6 /64, whose limit the connection counts against; undefined for a trusted proxy. */
   readonly subscriber: string | undefined;
   /** The requests that are being answered on this connection. */
   readonly running: Set<RunningRequest>;
@@ -40,7 +41,7 @@ type Place = {
 type RunningRequest = Pick<RequestScope, "end">;
 
 export class Connections {
-  /** Oldest first. */
+  /** The connections on which no valid key was seen, oldest first. */
   readonly #strangers = new Set<Place>();
   /** The connections on which a valid key was seen, oldest first. */
   readonly #known = new Set<Place>();
@@ -59,12 +60,12 @@ export class Connections {
     }));
   }
 
-  /** The limits of new connections change. */
+  /** Changes the limits of new connections. */
   reconfigure(limits: ConnectionLimits): void {
     this.#limits = limits;
   }
 
-  /** Admits a new connection, and ends others to make room for it. The caller of this function ends one that is not admitted. */
+  /** Admits a new connection, and may end others to make room. The function's caller ends it if it is not admitted. */
   admit(socket: Socket): Admission {
     const subscriber = this.subscriberOf(socket);
     const place: Place = { socket, subscriber, running: new Set(), isKnown: false };
@@ -78,14 +79,14 @@ export class Connections {
   }
 
   /**
-   * The requests that are being answered on a connection. They end with it. Node tells a response only when it is its turn
-   * that its connection closed, so later requests of a pipeline would never end.
+   * The requests that are being answered on a connection; the end of the connection ends them. Node emits "close" only on
+   * the response whose turn it is, so later requests of a pipeline would never end.
    */
   requestsOn(socket: Socket): Set<RunningRequest> | undefined {
     return this.#places.get(socket)?.running;
   }
 
-  /** Has a socket count as the connection that carries it: a TLS socket, which takes its place, or a stream of HTTP/2. */
+  /** Counts a socket as the connection `by` that carries it: a TLS socket replaces it, a stream of HTTP/2 shares it. */
   carry(socket: Socket, by: Socket, as: "connection" | "stream"): void {
     const place = this.#places.get(by);
     if (!place) return;
@@ -98,7 +99,7 @@ export class Connections {
     return this.#places.get(socket)?.isKnown === true;
   }
 
-  /** A valid key was seen on this connection. */
+  /** Notes that a valid key was seen on this connection. */
   letIn(socket: Socket): void {
     const place = this.#places.get(socket);
     if (!place || place.isKnown) return;
@@ -106,12 +107,12 @@ export class Connections {
     if (this.#strangers.delete(place)) this.#known.add(place);
   }
 
-  /** Whether the connection ends with its current answer: a stranger's does while places are scarce. */
+  /** Whether the connection ends with its current answer, as a stranger's does while connections are scarce. */
   endsAfterAnswer(socket: Socket): boolean {
     return this.#isScarce && this.#places.get(socket)?.isKnown !== true;
   }
 
-  /** Ends the connections that callers opened ahead of need and have never used. Node does not close these as idle. */
+  /** Ends the connections on which no byte ever came: Node does not count those as idle. */
   endUnused(): void {
     for (const { socket } of [...this.#strangers]) if (socket.bytesRead === 0) socket.destroy();
   }
@@ -134,7 +135,7 @@ export class Connections {
     return this.#size < most + RESERVED ? "admitted" : "full";
   }
 
-  /** Ends the oldest stranger, or else the oldest idle connection. @returns false when there is neither. */
+  /** Ends the oldest stranger's connection, else the oldest idle one. @returns false when there is neither. */
   #endOne(places: ReadonlySet<Place>): boolean {
     let idle: Place | undefined;
     let left = LOOKED_AT;
@@ -177,7 +178,7 @@ export class Connections {
     if (own?.delete(place) && own.size === 0) this.#bySubscriber.delete(subscriber ?? "");
   }
 
-  /** The address or network whose bound a connection counts against; undefined for a trusted proxy. */
+  /** The address, or IPv6 /64, whose limit a connection counts against; undefined for a trusted proxy. */
   subscriberOf({ remoteAddress = "" }: Socket): string | undefined {
     const address = plainAddress(remoteAddress);
     return address === undefined || this.#parts.isProxy(address)
@@ -186,9 +187,9 @@ export class Connections {
   }
 }
 
-/** How many requests of one connection are answered at once. Answers leave in order: for more, a caller opens connections. */
+/** The most requests of one connection that are answered at once. */
 const AT_ONCE = 64;
-/** One read of a socket brings fewer requests than this; a caller that sends more does not want to be answered. */
+/** The most requests that wait on one connection. One read of a socket brings fewer, so more mean a flood. */
 const MOST_WAITING = 4_000;
 
 const ENDLESS = Number.POSITIVE_INFINITY;
@@ -196,8 +197,8 @@ const ENDLESS = Number.POSITIVE_INFINITY;
 type PipelinedSocket = Pick<Socket, "pause" | "resume" | "destroy" | "destroyed">;
 
 /**
- * The requests of one connection that were sent before earlier ones were answered (pipelining). A few are answered at
- * once. While others wait, no more are read.
+ * Bounds the requests of one connection that its caller sent before earlier ones were answered (pipelining). Pauses the
+ * socket while requests wait for their turn.
  */
 export class Pipeline {
   #underWay = 0;
@@ -211,10 +212,10 @@ export class Pipeline {
   }
 
   /**
-   * A request came. The server calls `end` when it is answered.
+   * Begins a request; the server calls `end` when it is answered.
    *
-   * @returns undefined when the request may be answered now, else a promise of its turn. The promise stays pending when
-   * the connection ends before.
+   * @returns undefined when the request may be answered now, else a promise of its turn, which stays pending when the
+   * connection ends before.
    */
   begin(): Promise<void> | undefined {
     if (this.#underWay < AT_ONCE) {
@@ -227,7 +228,7 @@ export class Pipeline {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** The current answer has no end: a caller that sends more requests behind it is cut off. */
+  /** Takes no more requests, since the current answer has no end: a caller that sends one is cut off. */
   close(): void {
     this.#underWay = ENDLESS;
   }
@@ -238,7 +239,7 @@ export class Pipeline {
       this.#underWay -= 1;
       return;
     }
-    // Without a pause, answers that are ready would follow one another and let no other work run.
+    // Without the pause, a row of answers that are ready at once would let no other work run.
     void this.#clock.yield().then(next);
     if (this.#waiting.length === 0) this.#socket.resume();
   }

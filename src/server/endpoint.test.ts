@@ -80,7 +80,7 @@ describe("hostResolver", () => {
     ["ETH-Mainnet.anything:8545", "eth-mainnet"],
     ["eth-mainnet", "eth-mainnet"],
     ["base.rpc.example.com.", "base"],
-    ["base.example.com", undefined], // its hosts are configured: only those
+    ["base.example.com", undefined], // `base` has configured hosts, and this host is none of them
     ["eth-mainnet2.example.com", undefined],
     ["127.0.0.1:8545", undefined],
     ["[::1]:8545", undefined],

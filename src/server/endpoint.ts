@@ -1,5 +1,5 @@
-// From an HTTP request to its response: path and host give the network, the key its grant; origin and body are checked,
-// then the calls are answered.
+// From an HTTP request to its response: finds the network by path or host, and the grant by the key; checks the origin
+// and the body; then has the calls answered.
 import type { IncomingMessage } from "node:http";
 import type { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
@@ -18,7 +18,7 @@ import { type CallerRequest, PlainRequest } from "./plain-request.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 import { Unpacking } from "./unpacking.ts";
 
-/** Network and key as the path or the headers name them. */
+/** The network and the key that the path or the headers name. */
 export type EndpointRoute = {
   readonly network: string | undefined;
   readonly key: string | undefined;
@@ -37,10 +37,10 @@ export type EndpointParts = {
   /** Whether the network is configured but cannot be served yet. */
   readonly isUnidentified?: (name: string | undefined) => boolean;
   readonly keys: Pick<KeyRing, "find">;
-  /** Accepts tokens of an identity provider as keys; left out: none is configured. */
+  /** Verifies tokens of an identity provider, which count as keys; left out: no provider is configured. */
   readonly tokens?: Pick<IdentityTokens, "isOne" | "verify"> | undefined;
   readonly bodies: Pick<BodyAnswerer, "answer">;
-  /** The address of a request; headers of trusted proxies count. */
+  /** The caller's address, by the headers of trusted proxies; undefined when the caller has left. */
   readonly clientAddress: (request: CallerRequest) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
   readonly refusals: Pick<
@@ -54,7 +54,7 @@ export type EndpointParts = {
   readonly log: LifeParts["log"];
 };
 
-/** A network that counts its requests: a reload that removes it waits for them. */
+/** A network that counts its requests, so that a reload that removes it can wait for them. */
 export type EndpointNetwork = CallableNetwork & {
   readonly requests: Pick<Occupancy, "enter" | "leave">;
 };
@@ -78,12 +78,12 @@ export type EndpointAnswer = {
   isLast: boolean;
 };
 
-/** The key of a WebSocket, and the origin that may read it. */
+/** The grant of a WebSocket or event stream, and the origin that may read it. */
 export type AdmittedSocket = Pick<EndpointAnswer, "allowOrigin"> & { readonly grant: Grant };
 
 export type EndpointOptions = { readonly bodyBytes: number };
 
-/** What was read of a request before it ended. */
+/** The body as far as it was read, and the origin that may read the answer, for a refusal. */
 type Read = { body: Buffer | undefined; allowOrigin: string | undefined };
 
 const NOTHING_READ = { allowOrigin: "*", bytesIn: 0 } as const;
@@ -105,7 +105,7 @@ export class Endpoint {
     this.#options = options;
   }
 
-  /** Never throws: an error becomes the response. @returns undefined when the caller left. */
+  /** Answers a POST with calls. Never throws: an error becomes the response. @returns undefined when the caller left. */
   async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
     const { request, scope } = incoming;
     const { refusals } = this.#parts;
@@ -142,7 +142,7 @@ export class Endpoint {
     }
   }
 
-  /** Whether the request may open a WebSocket. Never throws. @returns The socket's grant, or the refusal. */
+  /** Admits a request to open a WebSocket or event stream. Never throws. @returns The grant, or the refusal. */
   async admitSocket(incoming: EndpointRequest): Promise<AdmittedSocket | EndpointAnswer> {
     const { request, route } = incoming;
     let grant = this.#grantOf(route);
@@ -162,8 +162,8 @@ export class Endpoint {
   }
 
   /**
-   * Answers a message of a WebSocket. The key and the network are checked again: the key may have been revoked or bound to
-   * less, and the network may not be served any more. Never throws.
+   * Answers a message of a WebSocket. Never throws. Checks key and network again: since the socket was opened, the key
+   * may have been revoked or restricted, and the network removed.
    *
    * @param incoming The request that opened the socket, and the scope of this message.
    */
@@ -189,7 +189,7 @@ export class Endpoint {
     }
   }
 
-  /** The body of a plain request is small, and costs nothing. */
+  /** The body of a plain request, which was read already. It is small enough to cost nothing. */
   #bodyOf({ body }: PlainRequest, scope: RequestScope): Buffer {
     if (body.length > this.#options.bodyBytes) throw errors.bodyTooLarge();
     scope.hold("bodies", body.length);
@@ -239,7 +239,7 @@ export class Endpoint {
     if (network) grant.usage.recordRefusal(network.facts.name, ruleOf(error));
   }
 
-  /** @throws RpcError when the key may not be used like this, or too much waits in memory for its body. */
+  /** Notes the valid key. @throws RpcError when the key's scope forbids the request, or memory is scarce. */
   #letIn(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
     connections.letIn(request.socket);
@@ -247,7 +247,7 @@ export class Endpoint {
     if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
-  /** A body that turned out to be too large was read up to the limit; a body that was announced as too large was not read. */
+  /** The bytes read of a refused request: none of a body announced as too large, the limit of a body found too large. */
   #bytesReadFor({ status }: RpcError, request: CallerRequest, { body }: Read): number {
     if (body) return body.length;
     const { bodyBytes } = this.#options;
@@ -258,7 +258,7 @@ export class Endpoint {
 
   /**
    * The value of Access-Control-Allow-Origin in the answer to a preflight; undefined when the key's origins exclude the
-   * page. It tells keys that have origins from unknown keys, so an unknown key is refused as slowly as in a call.
+   * page. The value reveals whether a key exists, so guesses of keys are delayed as in a call.
    */
   async originForPreflight(
     incoming: Omit<EndpointRequest, "requestId">,
@@ -289,19 +289,19 @@ export class Endpoint {
     return isUnidentified?.(name) ? errors.unidentifiedNetwork() : errors.unknownNetwork();
   }
 
-  /** The key and the network of a WebSocket as they are now; undefined where they do not exist any more. */
+  /** The current grant and network of a WebSocket; each is undefined where it does not exist any more. */
   payerOf({ route, request }: Asked) {
     const grant = this.#grantOf(route);
     const network = this.#findNetwork({ route, request });
     return { grant, network };
   }
 
-  /** undefined for a key that is missing, unknown or expired. */
+  /** The grant of a key; undefined for a key that is missing, unknown or expired. */
   #grantOf({ key }: EndpointRequest["route"]): Grant | undefined {
     return key ? this.#parts.keys.find(key, this.#parts.clock.wallTime()) : undefined;
   }
 
-  /** The grant of a token that was not seen before. @throws RpcError for an unknown key; repeated guesses are delayed. */
+  /** Verifies a token that was not seen before. @throws RpcError for an unknown key; repeated guesses are delayed. */
   async #verifiedGrant(incoming: Omit<EndpointRequest, "requestId">): Promise<Grant> {
     const { tokens } = this.#parts;
     const { key = "" } = incoming.route;
@@ -315,7 +315,7 @@ export class Endpoint {
   }
 
   #refuseKey({ request, scope }: Omit<EndpointRequest, "requestId">): Promise<RpcError> {
-    request.resume(); // node:http notices that the caller left only while the body is read
+    request.resume(); // Node notices that the caller left only while it reads the body
     this.#parts.refusals.countGuess(request);
     return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
   }
@@ -341,7 +341,7 @@ function checkContentType(request: CallerRequest): void {
 const UNKNOWN: Route = { kind: "unknown" };
 const TWO_KEYS: Route = { kind: "two keys" };
 
-/** The network and key of a request: the path's, or the key of its headers where the path has none. */
+/** The route of a request. The path or the headers name the key; if they name two, the route is `two keys`. */
 export function requestRoute({
   url = "",
   headers,
@@ -355,25 +355,25 @@ export function requestRoute({
   const named = [bearerOf(authorization), apiKey && String(apiKey)].filter(Boolean);
   const [key] = named;
   if (key === undefined) return route;
-  // The path is `/v1/events`, and the key is in a header.
+  // The path is `/v1/events`, which `routeOf` reads as the key `events`, while the key is in a header.
   const isBare = route.key === EVENTS.slice(1) && key !== route.key;
   const kind = isBare ? "events" : route.kind;
   const isOne = [...named, isBare ? undefined : route.key].every((each = key) => each === key);
   return isOne ? { ...route, kind, key } : TWO_KEYS;
 }
 
-/** Node keeps the first of several such headers, and a proxy may have read another one. */
+/** Whether a request has several Authorization headers. Node keeps the first; a proxy may have read another one. */
 const isAuthorizedTwice = (rawHeaders: readonly string[]): boolean =>
   rawHeaders.filter((name, at) => at % 2 === 0 && /^authorization$/i.test(name)).length > 1;
 
-/** The token of a Bearer header. Other schemes are for proxies. */
+/** The token of a Bearer header. Other schemes are meant for proxies, and ignored. */
 const bearerOf = (authorization = ""): string | undefined =>
   /^bearer +([^ ]+) *$/i.exec(authorization)?.[1];
 
 /**
- * Reads the path: `/v1/<key>`, or `/<network>/v1/<key>` for people without DNS; and `/events` after either.
+ * Reads the path: `/v1/<key>`, where the host names the network, or `/<network>/v1/<key>`; and `/events` after either.
  *
- * @param url The request target; its query is ignored. `network` is undefined when the host decides.
+ * @param url The request target; its query is ignored.
  */
 export function routeOf(url: string): Route {
   const query = url.indexOf("?");
@@ -403,7 +403,7 @@ const EVENTS = "/events";
 
 const VERSION = "/v1";
 
-/** The key after `/v1`, where `/v1` stands at the offset and at most one segment follows it. */
+/** The key behind `/v1`, if `/v1` stands at the offset and at most one segment follows. */
 function keyBehind(path: string, at: number): { readonly key: string | undefined } | "none" {
   if (!path.startsWith(VERSION, at)) return "none";
   const end = at + VERSION.length;
@@ -412,7 +412,7 @@ function keyBehind(path: string, at: number): { readonly key: string | undefined
   return { key: decoded(path.slice(end + 1)) };
 }
 
-/** The decoded segment; one with broken percent signs stays as it is, and matches nothing. */
+/** The decoded segment. A segment with broken percent-encoding stays as it is. */
 function decoded(segment: string): string {
   if (!segment.includes("%")) return segment;
   try {
@@ -423,8 +423,8 @@ function decoded(segment: string): string {
 }
 
 /**
- * Finds the name of a network by the Host header: it is one of the network's configured hosts, or its first label is the
- * name of a network that has no configured hosts. Ports and case do not matter.
+ * Finds the name of a network by the Host header: the header is one of the network's configured hosts, or its first label
+ * is the name of a network without configured hosts. Ports and case do not matter.
  */
 export function hostResolver(
   networks: Readonly<Record<string, Pick<NetworkSettings, "hosts">>>,

@@ -52,7 +52,7 @@ describe("streamParams", () => {
 });
 
 describe("a stream", () => {
-  /** What was written; each write is taken when the test says so. */
+  /** A stream whose writes the test completes, and the text that was written. */
   const takenBy = () => {
     const clock = new FakeClock();
     const taking: (() => void)[] = [];

@@ -1,5 +1,5 @@
 // Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one subscription over one GET, for
-// shells, pages and functions that have no WebSocket. A stream is kept as a WebSocket is, but never read from.
+// clients without WebSockets. A stream counts, and is tended, as a WebSocket of its key, but takes no messages.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
@@ -47,7 +47,7 @@ export class EventStreams {
     void respond(response, refused, options, { turns, onBroken: () => undefined });
   }
 
-  /** @returns The refusal, where the stream is refused. */
+  /** Makes the subscription and opens the stream. @returns The refusal, where the gateway refuses either. */
   async #begin(
     exchange: RoutedExchange,
     { grant, allowOrigin }: AdmittedSocket,
@@ -58,7 +58,7 @@ export class EventStreams {
     if (params instanceof RpcError) return refusal("null", params);
     const onClosing = (why: CloseReason): void => metrics.webSocketClosed(why);
     const stream = new EventStream({ response, clock, onClosing });
-    // An EventSource reconnects when its stream ends, and gives up when it is refused.
+    // A browser's EventSource reconnects when a stream ends, but gives up when the response is an error.
     if (sockets.isDraining) {
       stream.open({ ...exchange, allowOrigin });
       stream.close("restarting");
@@ -92,16 +92,16 @@ type EventStreamParts = {
   readonly onClosing: (why: CloseReason) => void;
 };
 
-/** In milliseconds: a client reconnects after so long. */
+/** In milliseconds: the pause after which a client reconnects. */
 const RETRY_MS = 1_000;
 
-/** In milliseconds: an event counts as arrived after so long. */
+/** In milliseconds: an event counts as arrived so long after it was written. */
 const ARRIVED_AFTER_MS = 10_000;
 
 const CLOSED = new Error("the stream is closed");
 
 export class EventStream {
-  /** A stream carries no calls. */
+  /** The calls under way: none, since a stream carries no calls. */
   readonly running = 0;
   usedAtMs: number;
   /** Resolves when nothing can be sent any more. */
@@ -109,7 +109,7 @@ export class EventStream {
   readonly #close: () => void;
   #id = "";
   #kind = "";
-  /** Oldest first. */
+  /** The events that `confirm` waits for, oldest first. */
   readonly #receipts: { readonly sentAtMs: number; settle(hasArrived: boolean): void }[] = [];
   readonly #ending = new AbortController();
   readonly #parts: EventStreamParts;
@@ -138,7 +138,7 @@ export class EventStream {
     response.writeHead(200, headers).write(`retry: ${RETRY_MS}\n`);
   }
 
-  /** The first event has the id, so that a client that is cut off before any other event can resume. */
+  /** Writes the first event, with the subscription's id: a client that is cut off before the next event can resume. */
   begin({ id, kind, count }: { id: string; kind: string; count?: number | undefined }): void {
     this.#id = id;
     this.#kind = kind;
@@ -146,8 +146,9 @@ export class EventStream {
   }
 
   /**
-   * @param envelope The result is between its first and its last piece. @param count The number of this event in the
-   * subscription, which a client tells when it resumes. @returns Whether the event was handed to the network.
+   * @param envelope The notification, whose first and last piece are the envelope around the result.
+   * @param count The number of this event in the subscription, which a client sends when it resumes.
+   * @returns Whether the event was handed to the network.
    */
   push(envelope: readonly RawJson[], count?: number): Promise<boolean> {
     const { response, clock } = this.#parts;
@@ -158,8 +159,8 @@ export class EventStream {
   }
 
   /**
-   * No client confirms an event, so it counts as arrived a while after it was handed to the network. A client that resumes
-   * tells what it saw.
+   * Waits until all events so far count as arrived: 10 s after they were written, since no client confirms events. A
+   * client that resumes sends the id of the last event that it saw.
    *
    * @returns false when the stream ended first.
    */
@@ -170,7 +171,7 @@ export class EventStream {
     });
   }
 
-  /** Writes a comment, so that proxies and the connection see that the stream is alive. */
+  /** Confirms events, and writes a comment to a silent stream, so that no proxy ends it as idle. */
   tend({ pingMs }: { readonly pingMs: number }): void {
     const { response, clock } = this.#parts;
     const arrivedBefore = clock.now() - ARRIVED_AFTER_MS;
@@ -186,7 +187,7 @@ export class EventStream {
 
   async finish(): Promise<void> {}
 
-  /** The client reconnects with its last id, and is refused then if its key is not valid any more. */
+  /** Writes the reason as an event, and ends the stream. The client reconnects; a revoked key is refused then. */
   close(why: CloseReason): void {
     if (this.#isOver) return;
     this.#ending.abort(CLOSED);
@@ -197,7 +198,7 @@ export class EventStream {
 
   cut(): void {
     this.#parts.response.destroy();
-    this.#end(); // a response that waits for its turn is not told that its connection ended
+    this.#end(); // Node emits no "close" on a response that waits for its turn in a pipeline
   }
 
   #end(): void {
@@ -208,7 +209,7 @@ export class EventStream {
 
   #event(kind: string, data: string, count?: number): string {
     const id = count === undefined ? this.#id : `${this.#id}:${count}`;
-    // Line breaks between the tokens of a node's JSON would end the data.
+    // A line break between the tokens of a node's JSON would end the event's data.
     return `id: ${id}\nevent: ${kind}\ndata: ${data.replace(/[\r\n]+/g, " ")}\n\n`;
   }
 
@@ -220,7 +221,7 @@ export class EventStream {
 const HEADERS = Object.entries({
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-store",
-  "X-Accel-Buffering": "no", // nginx passes on what comes at once
+  "X-Accel-Buffering": "no", // makes nginx pass on each event at once
   Connection: "close",
 }).flat();
 
@@ -228,7 +229,7 @@ const TOPICS = ["topic0", "topic1", "topic2", "topic3"] as const;
 const ONCE = ["stream", "epoch", "includeTransactions", "lastEventId"] as const;
 const KNOWN: ReadonlySet<string> = new Set([...ONCE, "address", ...TOPICS]);
 
-/** @returns The parameters in the query, or what is wrong with it. */
+/** Reads the query. @returns The parameters of the subscription, or an error for the first mistake. */
 export function streamParams({
   url = "",
   headers,
@@ -246,7 +247,7 @@ export function streamParams({
   if (whole !== "true" && whole !== "false")
     return errors.invalidParams("includeTransactions must be true or false", 400);
   const asked = [query.get("epoch"), whole === "true", criteriaOf(query)].filter(Boolean);
-  // A client that reconnects by itself uses the URL of its first request.
+  // The header goes first: a client that reconnects by itself uses the URL of its first request.
   const resume = headers["last-event-id"] || query.get("lastEventId");
   return [kind, ...asked, ...(resume ? [resumptionOf(String(resume))] : [])];
 }
@@ -257,13 +258,13 @@ function resumptionOf(eventId: string): object {
   return { resume, ...(received !== undefined && { received: Number(received) }) };
 }
 
-/** The number of the subscription's last event before this stream, where it is known. */
+/** The number of the subscription's last event before this stream; undefined where the client does not tell it. */
 function countAt(params: RelayedParams): number | undefined {
   const last = params.at(-1) as { resume?: string; received?: number } | undefined;
   return last?.resume === undefined ? 0 : last.received;
 }
 
-/** A parameter that comes several times names alternatives. */
+/** The log criteria in the query. A parameter that comes several times names alternatives. */
 function criteriaOf(query: URLSearchParams): object | undefined {
   const one = (name: string): string | string[] | null => {
     const values = query.getAll(name);
@@ -291,5 +292,5 @@ function outcomeIn({ pieces, status }: RpcResponse): { id: string } | { status: 
 
 type Outcome = { readonly result: string } | { readonly error: { readonly code: number } };
 
-/** The HTTP status of errors that are answered with 200 to a POST. */
+/** The HTTP statuses, by error code, of errors that a POST answers with 200. */
 const STATUSES: Readonly<Record<number, number | undefined>> = { [-32000]: 404, [-32005]: 429 };

@@ -1,4 +1,4 @@
-// The HTTP server for callers: takes requests, bounds them in time and size, and sends responses.
+// The HTTP server for callers: admits connections, routes requests, sends responses, and drains at the end.
 
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
@@ -41,7 +41,7 @@ export type HttpServerParts = {
   readonly connections: Connections;
   readonly sockets: CallerSockets;
   readonly streams: EventStreams;
-  /** Why some network is not ready; empty when all are. */
+  /** The reasons why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
   readonly turns: Pick<Turns, "join" | "next">;
@@ -64,11 +64,11 @@ export class HttpServer {
   #options: HttpServerOptions;
   readonly #parts: HttpServerParts;
   readonly #respondParts: RespondParts;
-  /** The order of answers on each connection. */
+  /** The pipelined requests of each connection. */
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #slowReaders: SlowReaders;
   #isDraining = false;
-  /** When readiness was asked for last. */
+  /** When `/readyz` was last requested, by the clock's `now`. */
   #readinessAskedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: HttpServerOptions, parts: HttpServerParts) {
@@ -101,7 +101,7 @@ export class HttpServer {
         onConnection: (socket) => this.#admit(socket),
         onCarried: (socket, by, as) => {
           parts.connections.carry(socket, by, as);
-          // A stream shares the connection with others.
+          // The connection carries other streams too, so its byte counts do not tell those of one stream.
           this.#slowReaders.watch(socket, as === "connection" ? by : socket);
         },
         tls: {
@@ -139,26 +139,26 @@ export class HttpServer {
     return true;
   }
 
-  /** Sets the certificate of new connections. */
+  /** Changes the certificate of new connections. */
   certify(files: HttpServerOptions["tls"]): void {
     this.#listener.certify(files);
   }
 
-  /** Sets the bounds of new connections and new requests. */
+  /** Changes the bounds of new connections and new requests. */
   reconfigure(bounds: Pick<HttpServerOptions, "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
     this.#slowReaders.reconfigure(bounds.reading);
     this.#listener.bound(boundsOf(this.#options));
   }
 
-  /** @returns The port; a free one was taken if 0 was asked for. */
+  /** @returns The port that is in use, which the system chose if the options say 0. */
   listen(): Promise<number> {
     return this.#listener.listen();
   }
 
   /**
-   * Tells load balancers for a moment, then takes no new connections, and lets running calls end. Cuts what is left after
-   * `withinMs`.
+   * Answers `/readyz` with 503 for a moment, so that load balancers notice, then accepts no new connections and lets
+   * running calls end. Cuts off the remaining connections after `withinMs`.
    */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
@@ -170,7 +170,7 @@ export class HttpServer {
     await this.#drain(withinMs - leavingMs);
   }
 
-  /** Zero where no load balancer asks for readiness. */
+  /** The time for load balancers to notice, in milliseconds; 0 where none requested `/readyz` in the last minute. */
   #leavingMs(withinMs: number): number {
     const { leaveMs } = this.#options.timeouts;
     const isAsked = this.#parts.clock.now() - this.#readinessAskedMs <= ASKED_WITHIN_MS;
@@ -265,7 +265,7 @@ export class HttpServer {
       bytesOut = typeof sent === "number" ? sent : await sent;
     }
     metrics.requestEnded({
-      status: answered?.response.status ?? 499, // nginx's number for a caller that left
+      status: answered?.response.status ?? 499, // nginx's status for a caller that left
       seconds: (clock.now() - startedAt) / 1000,
       bytesIn: answered?.bytesIn ?? 0,
       bytesOut,
@@ -322,7 +322,7 @@ export class HttpServer {
   }
 }
 
-/** The verb of each route, beside OPTIONS. */
+/** The verb that each route takes beside OPTIONS. */
 const VERBS = { endpoint: "POST", events: "GET" } as const;
 
 const NO_PAGE = { allowOrigin: "*", acceptEncoding: undefined, isPage: false } as const;
@@ -332,7 +332,7 @@ const NOT_ADMITTED = {
   full: "503 Service Unavailable",
 } as const;
 
-/** How long a drain waits for a request that may be on its way on an unused connection. */
+/** How long a drain leaves unused connections open, since a first request may be on its way. */
 const FIRST_BYTE_MS = 1_000;
 
 const READING_GRACE_MS = 5_000;
@@ -341,12 +341,12 @@ const ASKED_WITHIN_MS = 60_000;
 
 const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
   ...timeouts,
-  // A caller that stops reading its answer is cut off; one that waits for its answer is not.
+  // Longer than any wait for an answer, so only a caller that has stopped reading its answer is cut off.
   silenceMs: timeouts.callMs + timeouts.idleMs + READING_GRACE_MS,
 });
 
 /**
- * Answers a preflight: a browser asks whether a page may call (CORS).
+ * Answers a preflight, by which a browser asks whether a page may send a request (CORS).
  *
  * @param options.allowOrigin `*`, the page's own origin, or undefined when the key does not allow it.
  */

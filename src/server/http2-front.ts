@@ -1,5 +1,5 @@
-// HTTP/2 (RFC 9113) for callers, over TLS. Each stream looks like a request over a connection of its own. A session has
-// bounds that HTTP/1.1 does not need: on concurrent streams, resets, frames, and time without a stream.
+// HTTP/2 (RFC 9113) for callers, over TLS. Presents each stream as a request over a connection of its own, and bounds
+// each session: its concurrent streams, resets and invalid frames, and its time without a stream.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
@@ -18,22 +18,22 @@ import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 
 export type Http2FrontOptions = {
-  /** Until the first request, until a request is whole, and between requests. */
+  /** The times until the first request, until a request is whole, and between requests. */
   readonly bounds: () => Pick<Config["timeouts"], "headersMs" | "bodyMs" | "idleMs">;
 };
 
 export type Http2FrontParts = {
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Called with the stand-in for the connection of each request, and the connection that carries it. */
+  /** Called with each stream's stand-in for a socket, and the TCP socket that carries the stream. */
   readonly onStream: (socket: Socket, raw: Socket) => void;
   readonly onEnded: (why: SessionEnd) => void;
   readonly clock: Pick<Clock, "now" | "after">;
 };
 
-/** Why the gateway ended a session: no stream was open for long, a request did not become whole, or it broke the protocol. */
+/** Why the gateway ended a session or stream: a session without a stream, an incomplete request, a protocol error. */
 type SessionEnd = "idle" | "slow" | "protocol";
 
-/** The number that RFC 9113 recommends as the least, which clients assume until they are told. */
+/** RFC 9113 recommends at least 100, and clients assume 100 before they read the settings. */
 const STREAMS_AT_ONCE = 100;
 
 const BOUNDS = {
@@ -48,20 +48,20 @@ const BOUNDS = {
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 50,
   maxSessionRejectedStreams: 200,
-  // So many streams may be reset at once, and so many more each second (CVE-2023-44487).
+  // A token bucket for streams that the client resets: its size, and its tokens per second (CVE-2023-44487).
   streamResetBurst: 200,
   streamResetRate: 20,
 } as const;
 
 const LOOK_EVERY_MS = 1_000;
 
-/** A TLS connection on which HTTP/2 was agreed, and the socket that carries it. */
+/** A TLS connection whose ALPN chose HTTP/2, and the TCP socket that carries it. */
 type Carrier = { readonly secured: TLSSocket; readonly raw: Socket };
 
 type Session = Carrier & {
-  /** The open streams, and since when each is open. */
+  /** The requests of the open streams, and when each stream opened. */
   readonly streams: Map<Http2ServerRequest, number>;
-  /** When it last had a stream; at first, when it began. */
+  /** When the last stream closed; before that, when the session began. */
   usedAtMs: number;
   hasAsked: boolean;
 };
@@ -86,7 +86,7 @@ export class Http2Front {
     } as object);
     this.#server.on("session", (session) => this.#begin(session as ServerHttp2Session));
     this.#server.on("sessionError", () => parts.onEnded("protocol"));
-    // Node would answer the last two events itself, without a request id, a log line or a metric.
+    // Node would answer the last two of these events itself, without a request id, a log line or a metric.
     for (const event of ["request", "connect", "checkExpectation"])
       this.#server.on(event, (request, response) => this.#serve(request, response));
   }
@@ -97,12 +97,12 @@ export class Http2Front {
     this.#arriving = undefined;
   }
 
-  /** Takes no new streams. Each session ends with its last stream. */
+  /** Accepts no new streams. Each session ends with its last stream. */
   close(): void {
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** Also ends the connections: a destroyed session waits for its caller to close the connection. */
+  /** Ends all sessions and their connections: a destroyed session alone waits for its caller to close the connection. */
   cut(): void {
     for (const [session, { secured }] of this.#sessions) {
       session.destroy();
@@ -147,7 +147,7 @@ export class Http2Front {
     const now = clock.now();
     if (streams.size === 0 && now - usedAtMs > (hasAsked ? idleMs : headersMs)) {
       onEnded("idle");
-      // The session was closed in the last round, and its caller has kept the connection open.
+      // An earlier round closed the session, but its caller has kept the connection open.
       if (session.closed) secured.destroy();
       else session.close();
       return;
@@ -160,7 +160,7 @@ export class Http2Front {
   }
 }
 
-/** Sets the Host headers that HTTP/1.1 would have, as often as the host was named, and a socket of its own. */
+/** Adapts a request: sets its socket, and a Host header for each different host in `:authority` and `host`. */
 function asOverHttp1(request: Http2ServerRequest, socket: Socket): IncomingMessage {
   const { headers, rawHeaders } = request;
   const { ":authority": authority, host = authority } = headers;
@@ -181,10 +181,10 @@ function asOverHttp1(request: Http2ServerRequest, socket: Socket): IncomingMessa
 }
 
 class CallerResponse extends Http2ServerResponse {
-  /** The bytes of the body, those included that wait to be sent. */
+  /** The bytes of the body that were written, those included that wait to be sent. */
   written = 0;
 
-  /** `Connection: close` does not exist here: the session takes no new streams, and ends with the last one. */
+  /** Replaces `Connection: close`, which HTTP/2 lacks, by closing the session: it ends with its last stream. */
   override writeHead(status: number, headers: unknown = []): this {
     const all = headers as readonly string[];
     const kept = all.filter((_, at) => all[at - (at % 2)] !== "Connection");
@@ -199,17 +199,17 @@ class CallerResponse extends Http2ServerResponse {
   }
 }
 
-// Node's response lacks `destroyed` but declares it as a property, which a class cannot override by a getter.
+// Node's response lacks `destroyed`, but its type declares a property, which a class cannot override by a getter.
 Object.defineProperty(CallerResponse.prototype, "destroyed", {
   get(this: CallerResponse): boolean {
     return this.stream.destroyed;
   },
 });
 
-/** A stream of events uses only its own stream. */
+/** An event stream asks for the end of its own stream alone, so its `Connection: close` does not close the session. */
 const EVENTS = "text/event-stream";
 
-/** Stands in for the connection of one stream: its address, what waits in it, and its end. */
+/** Stands in for the socket of one stream: has its address, its byte counts and its end. */
 class StreamSocket {
   readonly #response: CallerResponse;
   readonly #stream: ServerHttp2Stream;
@@ -242,12 +242,12 @@ class StreamSocket {
     return this;
   }
 
-  /** The session's other streams go on. */
+  /** Ends this stream alone. */
   destroy(): void {
     this.#stream.destroy();
   }
 
-  /** The session's settings bound its streams already. */
+  /** Has no effect: the session's settings bound its concurrent streams already. */
   pause(): void {}
 
   resume(): void {}

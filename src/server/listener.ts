@@ -1,5 +1,5 @@
-// Listens for HTTP on one port, for callers or for operators. It bounds connections in time and size, gives each request
-// an id, and answers where Node has no response object: to bytes that are no request, or to a request that never came.
+// Listens for HTTP on one port, for callers or for operators. Bounds connections in time and size, gives each request an
+// id, and answers where Node has no response object: to bytes that are no request, or a request that came too slowly.
 import { randomBytes } from "node:crypto";
 import {
   createServer,
@@ -21,7 +21,7 @@ export type ListenerOptions = {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
-  /** Other processes listen on the same port. */
+  /** Whether other processes listen on the same port. */
   readonly reusePort?: boolean;
   readonly bounds: ListenerBounds;
   /** Left out: plain HTTP. */
@@ -29,7 +29,7 @@ export type ListenerOptions = {
 };
 
 export type ListenerTls = CertificateFiles & {
-  /** Whether HTTP/2 is offered; left out: not. */
+  /** Whether HTTP/2 is offered; left out: no. */
   readonly http2?: boolean | undefined;
 };
 
@@ -41,7 +41,7 @@ export type ListenerBounds = Pick<Config["timeouts"], "headersMs" | "bodyMs" | "
 /** A request, and its response. */
 export type HttpExchange = ExchangeOf<IncomingMessage, ServerResponse>;
 
-/** As `HttpExchange`, for a request that the gateway itself read from the connection. */
+/** As `HttpExchange`, for a request that `PlainFront` read from the connection. */
 export type PlainExchange = ExchangeOf<PlainRequest, PlainResponse>;
 
 type ExchangeOf<Request, Response> = {
@@ -54,30 +54,30 @@ type ExchangeOf<Request, Response> = {
 export type HttpUpgrade = {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** The bytes that came after the request. */
+  /** The first bytes behind the request. */
   readonly head: Buffer;
   readonly requestId: string;
 };
 
 export type ListenerParts<Route = never> = {
   readonly serve: (exchange: HttpExchange) => void;
-  /** Plain requests over HTTP/1.1 are read by the gateway itself; left out: Node reads all. */
+  /** Serves plain HTTP/1.1 requests, which `PlainFront` reads; left out: Node's HTTP reads all requests. */
   readonly plain?: Pick<PlainFrontParts<Route>, "routeOf" | "clock"> & {
     readonly serve: (exchange: PlainExchange, route: Route) => void;
   };
-  /** Called for each new connection. @returns Whether it was let in. */
+  /** Called for each new connection. @returns Whether the connection was admitted. */
   readonly onConnection: (socket: Socket) => boolean;
   /** Called for each socket that a connection carries: a TLS socket, or a stream of HTTP/2. */
   readonly onCarried: (socket: Socket, by: Socket, as: "connection" | "stream") => void;
   readonly tls: Pick<TlsFrontParts, "onHandshake" | "onCertificate" | "clock" | "log"> &
     Pick<Http2FrontParts, "onEnded">;
-  /** Called for each request to open a WebSocket; left out: such a request is answered as any other. */
+  /** Called for each request to open a WebSocket; left out: such a request is served as any other. */
   readonly upgrade?: (upgrade: HttpUpgrade) => void;
-  /** The headers of the refusal of a CONNECT. */
+  /** The headers of the answer that refuses a CONNECT. */
   readonly tunnelHeaders?: readonly string[];
 };
 
-/** How often Node looks for connections whose time is over. */
+/** How often Node checks its connections for timeouts. */
 const CHECK_EVERY_MS = 1_000;
 
 export class Listener<Route = never> {
@@ -96,8 +96,8 @@ export class Listener<Route = never> {
     const http: ServerOptions = {
       connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, options.bounds.headersMs),
       maxHeaderSize: 16_384,
-      requireHostHeader: false, // Node's own refusal has no request id; see hasOneHost
-      // Offers of other protocols (h2c) are ignored, as HTTP allows.
+      requireHostHeader: false, // `hasOneHost` checks the header, since Node's own refusal has no request id
+      // HTTP allows a server to ignore offers of other protocols, such as h2c.
       shouldUpgradeCallback: (request) =>
         parts.upgrade !== undefined && request.headers.upgrade?.toLowerCase() === "websocket",
     };
@@ -177,17 +177,17 @@ export class Listener<Route = never> {
     return new Http2Front({ bounds: () => this.#bounds }, { serve, onStream, ...tls });
   }
 
-  /** Whether a caller needs a handshake before it can read an answer. */
+  /** Whether the listener uses TLS, so that a caller can read no answer before its handshake. */
   get isSecure(): boolean {
     return this.#front !== undefined;
   }
 
-  /** Sets the certificate of new connections. */
+  /** Changes the certificate of new connections. */
   certify(files: CertificateFiles | undefined): void {
     if (files) this.#front?.reconfigure(files);
   }
 
-  /** Sets the bounds of new connections and new requests. */
+  /** Changes the bounds of new connections and new requests. */
   bound(bounds: ListenerBounds): void {
     const { headersMs, bodyMs, idleMs, silenceMs } = bounds;
     this.#bounds = bounds;
@@ -197,7 +197,7 @@ export class Listener<Route = never> {
     this.#server.timeout = silenceMs;
   }
 
-  /** @returns The port; a free one was taken if 0 was asked for. */
+  /** @returns The port, which the system chose if the options say 0. @throws Error when the port is taken. */
   listen(): Promise<number> {
     const { host, port, reusePort = false } = this.#options;
     return new Promise((resolve, reject) => {
@@ -209,7 +209,7 @@ export class Listener<Route = never> {
     });
   }
 
-  /** Takes no new connections, and ends idle ones. Resolves when the last connection has ended. */
+  /** Accepts no new connections, and ends idle ones. Resolves when the last connection has ended. */
   close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#front?.close();
@@ -219,7 +219,7 @@ export class Listener<Route = never> {
     return closed;
   }
 
-  /** Ends all connections, those included on which a request is answered. */
+  /** Ends all connections, also those on which a request is being answered. */
   cut(): void {
     this.#plain?.cut();
     this.#http2?.cut();
@@ -227,9 +227,10 @@ export class Listener<Route = never> {
   }
 
   /**
-   * Answers on a socket without a request, and ends it. A caller that does not read, or still sends, may miss the answer.
+   * Answers on a socket without a request, and ends the socket. A caller that does not read, or still sends, may miss the
+   * answer.
    *
-   * @param status Such as `400 Bad Request`.
+   * @param status The code and its text, such as `400 Bad Request`.
    */
   answer(socket: Socket, status: string, headers: readonly string[] = []): void {
     const lines = [
@@ -244,7 +245,7 @@ export class Listener<Route = never> {
 
   /** Answers bytes that are no HTTP, and a request that came too slowly. */
   #answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-    // After an answer on this connection, the caller would take a second one for the answer to its next request.
+    // After an answer on this connection, the caller would take this one for the answer to its next request.
     if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0)
       socket.destroy();
     else this.answer(socket, STATUSES[error.code ?? ""] ?? "400 Bad Request");
@@ -256,7 +257,7 @@ const STATUSES: Readonly<Record<string, string | undefined>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
 };
 
-/** Makes ids by which a caller's complaint is found in the log: unique across processes, and cheap to make. */
+/** Makes ids of requests, by which operators find them in the log: unique across processes, and cheap. */
 export function requestIds(): () => string {
   const start = randomBytes(6).toString("hex");
   let count = 0;
@@ -267,8 +268,8 @@ export function requestIds(): () => string {
 }
 
 /**
- * Whether a request has one Host header. With two of them, a proxy and the gateway might read different ones. HTTP/1.0
- * needs none (health probes).
+ * Whether a request has one Host header: of two, a proxy and the gateway might read different ones. HTTP/1.0, as in some
+ * health probes, needs none.
  */
 export function hasOneHost({
   rawHeaders,

@@ -23,7 +23,7 @@ afterEach(() => {
   closing = [];
 });
 
-/** A front over Node's HTTP, on a port: both answer `ok`. */
+/** A `PlainFront` with Node's HTTP behind it, on a port: both answer `ok`. */
 async function startFront(serve: Serve = (_, response) => answer(response)) {
   const clock = new FakeClock();
   const seen: Seen[] = [];
@@ -102,7 +102,7 @@ describe("a connection of plain requests", () => {
       post("two"),
       post("three"),
       post("four", "X-A: b"),
-      post("long", `X-A: ${"b".repeat(2000)}`), // not remembered
+      post("long", `X-A: ${"b".repeat(2000)}`), // too long to be kept
       post("five", "X-A: c"),
     ].entries()) {
       client.socket.write(request);

@@ -1,6 +1,6 @@
-// Connections with plain requests, one after the other, as nearly all callers make them. They are read and answered on the
-// socket itself, in half the time that Node's HTTP takes. With the first bytes of anything else a connection goes to
-// Node's HTTP, and stays there.
+// Serves connections whose requests are plain and come one after the other, as nearly all callers' do. Reads and answers
+// them on the socket itself, in half the time that Node's HTTP takes. With the first bytes of any other request, the
+// connection goes to Node's HTTP for good.
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { Writable } from "node:stream";
@@ -12,17 +12,17 @@ import { Rounds } from "../lib/waiting.ts";
 import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
 
 export type PlainFrontOptions = {
-  /** As for all connections. */
+  /** The timeouts of connections, in milliseconds. */
   readonly bounds: () => Pick<Config["timeouts"], "headersMs" | "idleMs"> & { silenceMs: number };
 };
 
 export type PlainFrontParts<Route> = {
-  /** The route of a request with this head; undefined: plain requests have no such route. */
+  /** The route of a request with this head; undefined: Node's HTTP must serve the request. */
   readonly routeOf: (head: PlainHead) => Route | undefined;
   readonly serve: (request: PlainRequest, response: PlainResponse, route: Route) => void;
-  /** Hands a connection to Node's HTTP, with the bytes that were read of it. */
+  /** Hands a connection to Node's HTTP. The bytes that were read are put back into the socket before. */
   readonly handOver: (socket: Socket) => void;
-  /** Answers a connection that ended, or was silent for too long, before its request was whole. */
+  /** Answers on a connection that ended before its request was whole, or on which no byte ever came. */
   readonly refuse: (socket: Socket, status: "400 Bad Request" | "408 Request Timeout") => void;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
@@ -44,7 +44,7 @@ export class PlainFront<Route> {
     this.#endOfHead = endsOfHeads(() => options.bounds().idleMs, parts.clock);
   }
 
-  /** Takes a new connection from which no byte was read. */
+  /** Serves a new connection, of which no byte was read yet. */
   take(socket: Socket): void {
     const leave = (): void => void this.#connections.delete(connection);
     const own = { ...this.#parts, endOfHead: this.#endOfHead, leave };
@@ -53,7 +53,7 @@ export class PlainFront<Route> {
     this.#rounds.begin();
   }
 
-  /** Ends the connections that have no request under way. */
+  /** Ends the used connections that have no request under way. A first request may be on its way on an unused one. */
   closeIdle(): void {
     for (const connection of this.#connections) connection.endIfIdle();
   }
@@ -69,7 +69,7 @@ export class PlainFront<Route> {
   }
 }
 
-/** The last lines of each answer's head, which stay the same for a second. */
+/** Makes the last lines of each answer's head, which stay the same for a second. */
 function endsOfHeads(idleMs: () => number, clock: Pick<Clock, "wallTime">): () => string {
   let second = Number.NaN;
   let lines = "";
@@ -88,18 +88,18 @@ type ConnectionParts<Route> = PlainFrontParts<Route> & {
   readonly leave: () => void;
 };
 
-/** A head that equals the last one on its connection has the same route. */
+/** The last head on a connection: a request whose head has the same bytes has the same route. */
 type KnownHead<Route> = { readonly bytes: Buffer; readonly head: PlainHead; readonly route: Route };
 
 class PlainConnection<Route> {
   readonly socket: Socket;
   #known: KnownHead<Route> | undefined;
-  /** The response that is made or sent now. */
+  /** The response that is being made or sent. */
   #response: PlainResponse | undefined;
-  /** The beginning of a request, or bytes that came while another request was answered. */
+  /** The beginning of a request, or the bytes that came while another request was being answered. */
   #unserved: Buffer | undefined;
   #wasUsed = false;
-  /** When a byte was last seen to be read or written. */
+  /** When `look` last found that bytes were read or written. */
   #seenMs: number;
   #seenBytes = 0;
   readonly #parts: ConnectionParts<Route>;
@@ -112,7 +112,7 @@ class PlainConnection<Route> {
     socket.on("error", ignore);
   }
 
-  /** In milliseconds. A request that stays unfinished goes to Node, which ends it in time. */
+  /** Ends a connection that is silent for too long. Hands an unfinished request to Node's HTTP, which has a timeout. */
   look({ headersMs, idleMs, silenceMs }: ReturnType<PlainFrontOptions["bounds"]>): void {
     const { clock, refuse } = this.#parts;
     const { bytesRead, bytesWritten, writableLength } = this.socket;
@@ -146,7 +146,7 @@ class PlainConnection<Route> {
     }
   };
 
-  /** @param mayGoOn Whether more bytes may follow at once: some callers send head and body one by one. */
+  /** @param mayGoOn Whether an unfinished request may wait for more bytes: some callers send head and body separately. */
   #read(bytes: Buffer, mayGoOn: boolean): void {
     const known = this.#headOf(bytes);
     const whole = typeof known === "string" ? ENDLESS : known.head.bytes + known.head.bodyBytes;
@@ -205,7 +205,7 @@ class PlainConnection<Route> {
     socket.resume();
   }
 
-  /** A caller that ends its side of the connection waits for no answer: Node's HTTP decides so too. */
+  /** The caller ended its side of the connection, and so, as in Node's HTTP, waits for no answer. */
   readonly #onEnd = (): void => {
     if (this.#unserved && !this.#response) this.#parts.refuse(this.socket, "400 Bad Request");
     else this.socket.end();
@@ -217,9 +217,9 @@ class PlainConnection<Route> {
   };
 }
 
-/** In bytes: each of thousands of connections keeps a head of this size. */
+/** In bytes: a longer head is not kept, since each of thousands of connections keeps one. */
 const LONGEST_KNOWN = 1_024;
-/** In bytes: up to this much the socket is read while a request is answered, to notice a caller that leaves. */
+/** In bytes: so much is read while a request is being answered, since only reading shows that a caller has left. */
 const MOST_UNSERVED = 16_384;
 
 const ENDLESS = Number.POSITIVE_INFINITY;
@@ -229,9 +229,9 @@ const startsWith = (bytes: Buffer, start: Buffer): boolean =>
 
 const ignore = (): void => undefined;
 
-/** The response to a plain request, with the part of a `ServerResponse` that is used. */
+/** The response to a plain request, with the members of a `ServerResponse` that the server uses. */
 export class PlainResponse {
-  /** The system has taken all bytes. */
+  /** Whether the system has taken all bytes. */
   writableFinished = false;
   #head = "";
   #isLast: boolean;
@@ -262,20 +262,20 @@ export class PlainResponse {
     this.#socket.destroy();
   }
 
-  /** The task is called once: when the system has taken all bytes, or never will. */
+  /** Calls the task once: when the system has taken all bytes, or never will. */
   on(_event: "close", task: () => void): this {
     this.#onClose = task;
     return this;
   }
 
-  /** The response was sent, or its connection has ended. */
+  /** Calls the task of `on`. To be called when the response was sent, or its connection has ended. */
   close(): void {
     const task = this.#onClose;
     this.#onClose = undefined;
     task?.();
   }
 
-  /** @throws Error for a header that would begin another header. */
+  /** Sets the head, which leaves with the body's first bytes. @throws Error for a value that would begin a header. */
   writeHead(status: number, headers: readonly string[]): this {
     let head = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
     for (let at = 0; at < headers.length; at += 2) {
@@ -300,7 +300,7 @@ export class PlainResponse {
     return `${framed}${date}${this.#saysLast ? "" : CLOSE}\r\n`;
   }
 
-  /** Gathers what is written until `uncork`, or the end. */
+  /** Gathers all writes until `uncork` or `end`. */
   cork(): void {
     this.#socket.cork();
   }
@@ -312,8 +312,8 @@ export class PlainResponse {
   /**
    * Writes a part of the body.
    *
-   * @param done Called when the system has taken it; with an error when it never will.
-   * @returns false when so much waits that the next part should wait for `drain`.
+   * @param done Called when the system has taken the part; with an error when it never will.
+   * @returns false when so many bytes wait that the next part should wait for `whenDrained`.
    */
   write(part: RawJson, done?: (error?: Error | null) => void): boolean {
     const socket = this.#socket;
@@ -329,7 +329,7 @@ export class PlainResponse {
   }
 
   /**
-   * @param body The whole body, of the length that the headers tell, where nothing was written before.
+   * @param body The whole body, of the length that the headers announce, where nothing was written before.
    * @param done As in `write`.
    */
   end(body = "", encoding: "latin1" = "latin1", done?: (error?: Error | null) => void): void {
@@ -347,9 +347,9 @@ export class PlainResponse {
     if (isCorked) socket.uncork();
   }
 
-  /** For code that writes to a stream. */
+  /** The response as a stream, for `pipeline`. */
   asStream(): Writable {
-    // The writer looks at this stream's end; the connection knows why it ended.
+    // The writer sees that the stream ended, and the connection has the error, so the stream's own error is ignored.
     return new Writable({
       write: (chunk: Buffer, _, done) => void this.write(chunk, done),
       final: (done) => this.end("", "latin1", done),
@@ -360,7 +360,7 @@ export class PlainResponse {
     }).on("error", ignore);
   }
 
-  /** Calls the task once: when there is room for more, or never will be. */
+  /** Calls the task once: when the socket has room for more, or never will. */
   whenDrained(task: () => void): void {
     const socket = this.#socket;
     const done = (): void => {
@@ -371,7 +371,7 @@ export class PlainResponse {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    if (error) return; // the connection ends next
+    if (error) return; // the connection ends now
     this.writableFinished = true;
     this.close();
     this.#onAnswered(this.#isLast);
@@ -381,5 +381,5 @@ export class PlainResponse {
 const CLOSE = "Connection: close\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
 const OK = "HTTP/1.1 200 OK\r\n";
-/** A line feed in a value would begin another header. */
+/** The characters that a header's value must not have: a line feed would begin another header. */
 const NOT_A_VALUE = /[^\t\x20-\x7e]/;

@@ -1,26 +1,25 @@
-// The head of a plain request: the shape that nearly all calls have, read strictly. All other requests are read by
-// Node's own parser.
+// Reads the head of a plain request strictly: the form that nearly all callers send. Node's parser reads all others.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
 /** The head of `POST <target> HTTP/1.1` with a Content-Length. */
 export type PlainHead = {
   readonly url: string;
-  /** By their names in lower case. */
+  /** The headers by their names in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /** Names and values alternate, as they came. */
+  /** Names and values in turn, as the caller sent them. */
   readonly rawHeaders: string[];
-  /** The length of the head, with its empty line. */
+  /** The length of the head in bytes, its empty line included. */
   readonly bytes: number;
-  /** The length of the body. */
+  /** The length of the body in bytes. */
   readonly bodyBytes: number;
-  /** The connection ends with the answer. */
+  /** Whether the connection ends with the answer. */
   readonly isLast: boolean;
 };
 
-/** In bytes: longer heads are rare. */
+/** In bytes: Node's parser reads longer heads, which are rare. */
 const LONGEST_HEAD = 4_096;
-/** In bytes: a key may have to pay for a larger body before it is read. */
+/** In bytes: a key pays for a larger body before it is read (`FREE_BYTES` in body.ts). */
 const LARGEST_BODY = 16_384;
 
 const START = Buffer.from("POST /");
@@ -30,7 +29,7 @@ const END_OF_HEAD = Buffer.from("\r\n\r\n");
  * Reads the head of a request (RFC 9112): a line `POST <path> HTTP/1.1`, one Host, one Content-Length, no other framing,
  * each header once and on one line, in visible ASCII.
  *
- * @returns "unfinished" where more bytes may make a plain head; "other" for all else.
+ * @returns "unfinished" where more bytes may complete a plain head; "other" for all other bytes.
  */
 export function readPlainHead(bytes: Buffer): PlainHead | "unfinished" | "other" {
   const begun = Math.min(bytes.length, START.length);
@@ -50,9 +49,9 @@ export function readPlainHead(bytes: Buffer): PlainHead | "unfinished" | "other"
 }
 
 const REQUEST_LINE = /^POST (\/[\w\-.~%!$&'()*+,;=:@/?]*) HTTP\/1\.1$/;
-/** Node's parser decides on bytes above 0x7e. */
+/** A header in ASCII. A request with bytes above 0x7e is left to Node's parser. */
 const FIELD = /^([\w\-.!#$%&'*+^`|~]+):([\t\x20-\x7e]*)$/;
-/** Headers that change how a body is read, or what follows it; `__proto__` cannot name a member of an object. */
+/** Headers that change how the body is read or what follows it, and a name that would set an object's prototype. */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   ...["transfer-encoding", "content-encoding", "expect", "upgrade", "trailer", "te", "__proto__"],
 ]);
@@ -75,10 +74,10 @@ function readFields(
   return { headers, rawHeaders };
 }
 
-/** A request, whether Node or the gateway read it. */
+/** A request that Node or `PlainFront` read. */
 export type CallerRequest = IncomingMessage | PlainRequest;
 
-/** The part of an `IncomingMessage` that an endpoint uses, with the body. */
+/** A plain request: the members of an `IncomingMessage` that the server uses, and the body. */
 export class PlainRequest {
   readonly method = "POST";
   readonly httpVersion = "1.1";
@@ -104,6 +103,6 @@ export class PlainRequest {
     return this.socket.destroyed;
   }
 
-  /** The body is read already. */
+  /** Has no effect: the body was read already. */
   resume(): void {}
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { systemClock } from "../lib/clock.ts";
 import { SocketChannel, type SocketChannelParts } from "./push-channel.ts";
 
-/** A channel over a socket that takes all, and confirms when the test says so. */
+/** A channel over a socket that takes every notification, and whose confirmations the test settles. */
 function channelOver() {
   const ending = new AbortController();
   const confirmations: ((arrived: boolean) => void)[] = [];
@@ -37,7 +37,7 @@ it("knows what arrived by what is confirmed", async () => {
   await more;
   expect(channel.arrived).toBe(1);
   await turn();
-  // The second was pushed behind what was asked about.
+  // The first confirmation was asked for before the second notification was pushed.
   expect(confirmations).toHaveLength(2);
 });
 

@@ -1,4 +1,4 @@
-// Pushes a subscription's notifications to one WebSocket, as far as its key may be told of them and pays for them.
+// Pushes notifications of subscriptions to one WebSocket. The socket's key pays for each of them.
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { PushChannel } from "../filters/subscription.ts";
@@ -16,16 +16,16 @@ export type SocketChannelParts = {
     /** @param count The number of this notification in its subscription. */
     push(notification: readonly RawJson[], count: number): Promise<boolean>;
   };
-  /** The key and the network as they are now; undefined where the key is not valid, or the network not served. */
+  /** The current grant and network; each is undefined where the key is not valid, or the network not served. */
   readonly payer: () => Payer;
   readonly clock: Pick<Clock, "now" | "sleep" | "yield">;
 };
 
-/** In compute units. */
+/** The price of a notification, in compute units. */
 const NOTIFICATION_UNITS = 1;
-/** How many confirmations are asked for at once. */
+/** The most confirmations that are awaited at once. */
 const MOST_ASKED = 4;
-/** In seconds: the longest pause before a key that has nothing left is charged again. */
+/** In seconds: the longest pause before a key without units is charged again. */
 const LONGEST_PAUSE_S = 60;
 
 export class SocketChannel implements PushChannel {
@@ -33,7 +33,7 @@ export class SocketChannel implements PushChannel {
   subscriptions = 0;
   pushed = 0;
   arrived = 0;
-  /** How many confirmations are awaited. */
+  /** The number of awaited confirmations. */
   #asked = 0;
   #waiting: (() => void)[] = [];
   readonly #parts: SocketChannelParts;
@@ -48,7 +48,7 @@ export class SocketChannel implements PushChannel {
     return this.#parts.socket.signal;
   }
 
-  /** Pushes a notification. It waits while the key has nothing left: none is left out. */
+  /** Pushes a notification. It waits while the key has no units left, so that no notification is left out. */
   async push(
     notification: readonly RawJson[],
     method: string,
@@ -96,21 +96,21 @@ export class SocketChannel implements PushChannel {
 
   async #confirm(): Promise<void> {
     this.#asked += 1;
-    await this.#parts.clock.yield(); // other sockets are told of the same event first
+    await this.#parts.clock.yield(); // other sockets get their notifications of the same event first
     const upTo = this.pushed;
     const hasArrived = await this.#parts.socket.confirm();
     this.#asked -= 1;
     if (!hasArrived) return;
     this.arrived = Math.max(this.arrived, upTo);
     this.#tellArrived();
-    if (this.#asked === 0) this.confirm(); // confirms what came while enough confirmations were awaited
+    if (this.#asked === 0) this.confirm(); // for notifications that came while `MOST_ASKED` confirmations were awaited
   }
 
   #tellArrived(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** @returns undefined when the socket is closed, or its key not valid any more. */
+  /** Charges the key; waits while it has no units. @returns `NOBODY` when the socket is closed or the key invalid. */
   async #paid(): Promise<Payer> {
     const { clock, payer: payerNow, socket } = this.#parts;
     for (;;) {

@@ -137,7 +137,7 @@ describe("handshakes", () => {
 
   it("without a key are so many a second, of each address; those with one are not counted", () => {
     const many = Array.from({ length: 60 }, () => connect("10.0.0.1"));
-    expect(many.lastIndexOf(true)).toBe(40); // twenty seconds' worth, and the one that went over
+    expect(many.lastIndexOf(true)).toBe(40); // twenty seconds of the rate, and the connection that went over
     expect(connect("10.0.0.2")).toBe(true);
     expect(Array.from({ length: 60 }, () => connect("10.0.0.3", true))).not.toContain(false);
     expect(Array.from({ length: 60 }, () => connect("proxy"))).not.toContain(false);

@@ -1,5 +1,5 @@
-// Callers that guess keys, and callers whose requests are refused again and again. The latter are refused before more of
-// a request is read. Requests count by key and address together, so no stranger keeps a neighbour's key out.
+// Slows down callers that guess keys, and turns away callers whose requests are refused again and again, before the next
+// one is read. Refusals count by address and key together, so no stranger shuts out a valid key at the same address.
 
 import type { Socket } from "node:net";
 import type { Grant } from "../access/keys/key-ring.ts";
@@ -18,20 +18,20 @@ import type { CallerRequest } from "./plain-request.ts";
 
 export type RefusalsParts = {
   readonly budget: Pick<RefusalBudget, "exhausted" | "refusedForMs" | "charge" | "perSecond">;
-  /** The address of a request; headers of trusted proxies count. */
+  /** The caller's address, by the headers of trusted proxies; undefined when the caller has left. */
   readonly clientAddress: (request: CallerRequest) => string | undefined;
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "requestTurnedAway">;
 };
 
-/** A request, and the grant of its key. */
+/** A request, and the grant of its key; undefined for an unknown key. */
 export type KeyedRequest = { readonly request: CallerRequest; readonly grant: Grant | undefined };
 
-/** An unknown key costs more: it is searched for in more places than a known one. */
+/** The points of an unknown key, which costs more than a known one: the gateway looks for it in more places. */
 const POINTS_OF_A_GUESS = 10;
 
 export class Refusals {
-  /** While this is empty, all callers are let in, and no address has to be looked up. */
+  /** The callers that are turned away now. While it is empty, no caller's address has to be looked up. */
   readonly exhausted: RefusalBudget["exhausted"];
   readonly #parts: RefusalsParts;
 
@@ -40,7 +40,7 @@ export class Refusals {
     this.#parts = parts;
   }
 
-  /** The refusal of a caller that was refused too often. */
+  /** The refusal of a caller that was refused too often; undefined for all others. */
   ofNow(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
     const caller = this.#callerOf({ request, grant });
@@ -50,7 +50,7 @@ export class Refusals {
     return errors.tooManyRefusals(budget.perSecond, Math.ceil(ms / 1000));
   }
 
-  /** Counts calls of a request that were refused. @param bytes The bytes that were read for nothing. */
+  /** Counts the refused calls of a request. @param bytes The bytes of its body, which were read for nothing. */
   count(asked: KeyedRequest, refused: number, bytes: number): void {
     this.#charge(asked, refused + unitsOfBytes(bytes));
   }
@@ -62,10 +62,10 @@ export class Refusals {
 
   /** Counts a request that was refused as a whole. */
   countRequest(asked: KeyedRequest, { status }: RpcError, bytes: number): void {
-    // A caller over its limits is refused by these alone, and a guess was counted already.
+    // A 429 is the key's limits at work, and does not count. `countGuess` counted a 401 already.
     if (status < 400 || status >= 429 || status === 401) return;
     const { grant } = asked;
-    // A known key pays one compute unit as well.
+    // A known key also pays one compute unit.
     if (grant) void grant.meter.charge(1, this.#parts.clock.now());
     this.#charge(asked, 1 + unitsOfBytes(bytes));
   }
@@ -88,12 +88,12 @@ export type RefuseKeyParts = {
   readonly metrics: Pick<Metrics, "keyGuessed">;
 };
 
-/** Refuses an unknown key with one text for all, after a delay where keys are guessed. @returns The refusal, once it is due. */
+/** Resolves with the refusal of an unknown key: the same text for all, after a delay for an address that guesses keys. */
 export async function refuseKey(
   { address, scope }: { address: string | undefined; scope: RequestScope },
   { guesses, clock, metrics }: RefuseKeyParts,
 ): Promise<RpcError> {
-  // Without an address the caller has left.
+  // A caller without an address has left.
   if (address === undefined) return errors.invalidKey();
   const verdict = guesses.judge(address, clock.now());
   switch (verdict.kind) {
@@ -114,16 +114,17 @@ export async function refuseKey(
 
 type RefusalLimits = Pick<Config["limits"], "refusals">;
 
-/** A caller may have so many seconds' worth of refusals at once, and is let in again after so many seconds at most. */
+/** The size of a caller's token bucket, in seconds of its rate, and the longest time for which a caller is refused. */
 const SAVED_SECONDS = 20;
-/** How many callers are remembered. */
+/** The most callers with a bucket. */
 const MOST_CALLERS = 10_000;
 
+/** A token bucket of forgiven refusals for each caller. */
 export class RefusalBudget {
-  /** In the order of their last refusal: the first one is forgotten first. */
+  /** The buckets in the order of their callers' last refusals; the oldest is dropped first. */
   readonly #buckets = new Map<string, TokenBucket>();
   readonly #exhausted = new Map<string, number>();
-  /** The callers that used up their budget, and until when each is refused. Few, and mostly none. */
+  /** The callers that used up their budget, and the time until which each is refused. Mostly none. */
   readonly exhausted: ReadonlyMap<string, number> = this.#exhausted;
   #limits: RefusalLimits;
 
@@ -136,12 +137,12 @@ export class RefusalBudget {
     if (limits.refusals === 0) this.#exhausted.clear();
   }
 
-  /** How many refused requests are forgiven each second; 0: there is no limit. */
+  /** The refused requests that are forgiven each second; 0: no limit. */
   get perSecond(): number {
     return this.#limits.refusals;
   }
 
-  /** For how many milliseconds the caller is refused; 0: it is not. */
+  /** The milliseconds for which the caller is still refused; 0: the caller is admitted. */
   refusedForMs(caller: string, nowMs: number): number {
     this.#forgetOne(nowMs);
     const untilMs = this.#exhausted.get(caller) ?? 0;
@@ -150,7 +151,7 @@ export class RefusalBudget {
     return 0;
   }
 
-  /** Counts a refusal. @param points 1 for a request, more for what it cost. */
+  /** Counts a refusal. @param points 1 for a request or call, and more for the bytes that were read. */
   charge(caller: string, points: number, nowMs: number): void {
     const { perSecond } = this;
     if (perSecond === 0) return;
@@ -164,7 +165,7 @@ export class RefusalBudget {
     if (left < 0) keepNewest(this.#exhausted, [caller, untilMs], MOST_CALLERS);
   }
 
-  /** Forgets one caller that did not come again. */
+  /** Drops the caller that was exhausted first if its time is over, since it may never come again. */
   #forgetOne(nowMs: number): void {
     for (const [caller, untilMs] of this.#exhausted) {
       if (untilMs <= nowMs) this.#exhausted.delete(caller);
@@ -179,8 +180,8 @@ export type HandshakesParts = {
 };
 
 /**
- * Counts TLS connections that end before a valid key was seen on them, each of which cost a handshake. An address that
- * makes too many is turned away before the next handshake.
+ * Counts TLS connections that end before a valid key was seen on them, since each costs a handshake. An address with too
+ * many is turned away before its next handshake.
  */
 export class Handshakes {
   readonly #budget: RefusalBudget;
@@ -195,7 +196,7 @@ export class Handshakes {
     this.#budget.reconfigure(limits);
   }
 
-  /** A connection was made. @returns Whether it may begin a handshake. */
+  /** Begins to count a new connection. @returns Whether the connection may begin its handshake. */
   begin(socket: Socket): boolean {
     const { connections, clock } = this.#parts;
     const caller = connections.subscriberOf(socket);

@@ -34,7 +34,7 @@ describe("an answer that is made while it is sent", () => {
     for (const close of closes.splice(0)) close();
   });
 
-  /** What a caller gets who is sent the reply, and what the server counted. */
+  /** Sends the answer. @returns The text and the headers that the caller gets, and the server's counts. */
   async function send(reply: Omit<RpcResponse, "bytes">, acceptEncoding: string | undefined) {
     const seen = { bytes: 0, broken: [] as unknown[] };
     const server = createServer(async (_request, response) => {
@@ -110,9 +110,9 @@ describe("a stream of HTTP/2 that its caller resets", () => {
     const { port } = server.address() as AddressInfo;
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     try {
-      const stream = session.request().pause(); // takes 64 KiB
+      const stream = session.request().pause(); // takes 64 KiB, the initial window of HTTP/2
       const [, response] = (await once(server, "request")) as [unknown, Http2ServerResponse];
-      // As `http2-front.ts` has it.
+      // As in `http2-front.ts`.
       Object.defineProperty(response, "destroyed", { get: () => response.stream.destroyed });
       const piece: JsonSource = {
         length: 200_000,
@@ -177,7 +177,7 @@ describe("a large answer that is there already", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
-    // One after the other asks, and all take what they asked for later, a little at a time.
+    // The callers ask one after the other; then all of them read their answers, a little at a time.
     const callers = [];
     for (const _ of answers) callers.push(await askWithoutReading(port));
     const bodies = await Promise.all(callers.map((caller) => readSlowly(caller)));
@@ -185,10 +185,10 @@ describe("a large answer that is there already", () => {
     expect(bodies.map((body) => body.subarray(body.indexOf("\r\n\r\n") + 4).toString())).toEqual(
       texts,
     );
-    expect(answers.map(({ room }) => room?.bytes ?? 0)).toEqual(answers.map(() => 0)); // given back
+    expect(answers.map(({ room }) => room?.bytes ?? 0)).toEqual(answers.map(() => 0)); // the rooms were given back
   });
 
-  /** As those of a batch: in the room, in runs of several lengths, and beside it. */
+  /** An answer like a batch's: some pieces lie in the room, in runs of several lengths, and some beside it. */
   function answerInRoom(index: number): RpcResponse {
     const room = new AnswerRoom(100);
     const letter = String.fromCharCode(0x61 + index);
@@ -199,7 +199,7 @@ describe("a large answer that is there already", () => {
     return { status: 200, pieces, bytes: lengthOf(pieces), room };
   }
 
-  /** 800 KB, more than the system takes at once of a caller who does not read; every third is not ASCII. */
+  /** An answer of 800 KB, more than the system takes while the caller does not read. Every third is not ASCII. */
   function answerOf(index: number): RpcResponse {
     const letter = index % 3 === 0 ? "\u00e9" : String.fromCharCode(0x61 + index);
     const pieces = Array.from({ length: 200 }, (_, piece) => `${piece} ${letter.repeat(4_000)},`);

@@ -1,5 +1,5 @@
-// Writes a response: status, headers, and the pieces of JSON, compressed where that saves something. A large answer is
-// written as the caller takes it: each chunk is made, or cut off, when the one before was taken.
+// Writes a response: status, headers, and the pieces of JSON, compressed where that is worth it. Makes each chunk of a
+// large answer when the caller has taken the chunk before.
 import type { ServerResponse } from "node:http";
 import type { Transform, Writable } from "node:stream";
 import { finished, pipeline } from "node:stream/promises";
@@ -16,23 +16,20 @@ import {
 import type { Turns } from "../lib/turns.ts";
 import { PlainResponse } from "./plain-front.ts";
 
-/** In bytes: a smaller answer is not compressed, since that would cost more than it saves. */
+/** In bytes: a smaller answer is not compressed, since compression would cost more than it saves. */
 const WORTH_COMPRESSING = 4096;
-/** In bytes: a smaller answer is sent as one copied text, which is cheaper than several writes. */
+/** In bytes: a smaller answer is copied into one text, which is cheaper than several writes. */
 export const WORTH_JOINING = 16_384;
-/** In bytes: a smaller answer is written at once. How slowly the caller takes it is not seen, so this must be small. */
+/** In bytes: a smaller answer is written at once, without a look at how slowly the caller takes it. */
 const WRITTEN_AT_ONCE = 131_072;
 
-/**
- * So many chunks that are there already leave in one write: each wakes the reader. How slowly the caller takes them is seen
- * nevertheless (slow-readers.ts).
- */
+/** The ready chunks of one write: each write wakes the reader. `SlowReaders` sees that a part of a write was taken. */
 const CHUNKS_AT_ONCE = 2;
 
-/** In bytes: over HTTP/2 it is seen between writes alone how slowly the caller takes what it is sent. */
+/** In bytes: the longest write to Node's HTTP. Over HTTP/2, only whole writes tell what the caller has taken. */
 const SEEN_TAKEN = 32_768;
 
-/** The options for a request that would have begun something else than one response. */
+/** The options of a response that refuses a WebSocket or an event stream. */
 export const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
 
 export type ResponseOptions = {
@@ -40,9 +37,9 @@ export type ResponseOptions = {
   /** The value of Access-Control-Allow-Origin; undefined: no page may read the answer. */
   readonly allowOrigin: string | undefined;
   readonly acceptEncoding: string | undefined;
-  /** A browser asked. It lets the page see only the headers that are named to it. */
+  /** Whether a page in a browser asks: the browser shows it only the headers that the response exposes. */
   readonly isPage: boolean;
-  /** The connection ends with this response. */
+  /** Whether the connection ends with this response. */
   readonly close: boolean;
   /** The verb that is allowed, for a refused verb; left out: POST. */
   readonly allow?: string;
@@ -53,11 +50,11 @@ const EXPOSED_HEADERS =
 
 export type RespondParts = {
   readonly turns: Pick<Turns, "join" | "next">;
-  /** Called when the answer could not be finished, and its connection was cut. */
+  /** Called when an answer could not be finished, and its connection was cut off. */
   readonly onBroken: (error: unknown) => void;
 };
 
-/** @returns How many bytes of JSON were sent, before compression; as a promise where there are many. */
+/** Sends a response. @returns The bytes of JSON that were sent, before compression; a promise for a streamed answer. */
 export function respond(
   response: ServerResponse | PlainResponse,
   answer: RpcResponse,
@@ -74,7 +71,7 @@ export function respond(
   if (!rest) headers.push("Content-Length", String(bytes));
   response.writeHead(answer.status, headers);
   if (bytes <= WORTH_JOINING && !rest) {
-    // In latin1 each byte is one character: headers and body leave in one write, without encoding.
+    // In latin1 each byte is one character, so headers and body leave in one write without encoding.
     response.end(latin1Of(pieces, bytes), "latin1");
     room?.giveBack();
     return bytes;
@@ -87,7 +84,7 @@ export function respond(
   return bytes;
 }
 
-/** Writes as the caller takes it. An answer that breaks off ends its connection, so that nobody takes it for whole. */
+/** Writes an answer as the caller takes it. An answer that breaks off ends its connection, so as not to look whole. */
 async function stream(
   response: ServerResponse | PlainResponse,
   answer: RpcResponse,
@@ -96,7 +93,7 @@ async function stream(
 ): Promise<number> {
   const to = gzip ?? response;
   const body = gzip && response instanceof PlainResponse ? response.asStream() : response;
-  // A caller that leaves in the middle ends both sides: no answer can reach it any more.
+  // A caller that leaves during the answer ends both streams, since no further answer can reach it.
   const sent =
     gzip && pipeline([gzip, body as Writable | ServerResponse]).catch(() => response.destroy());
   let bytes = 0;
@@ -120,7 +117,7 @@ async function stream(
     });
   };
   try {
-    // Writing a ready piece takes no longer than waiting for it.
+    // Ready chunks are written without turns, since writing a chunk takes no longer than waiting for a turn.
     if (isReady(answer)) {
       let together = 0;
       for (const chunk of readyChunks(answer)) {
@@ -143,7 +140,7 @@ async function stream(
     response.destroy();
     return bytes;
   } finally {
-    // Of a caller that left, the system may still look at what it was given last.
+    // The system may still read the last chunks for a caller that left: the room is given back when all are written.
     isOver = true;
     giveBackRoom();
   }
@@ -152,7 +149,7 @@ async function stream(
   return bytes;
 }
 
-/** There is room again, or the caller has gone. */
+/** Resolves when the response has room again, or the caller has left. */
 function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
   return new Promise((resolve) => {
     if (to instanceof PlainResponse) {
@@ -167,11 +164,11 @@ function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
   });
 }
 
-/** The system has taken all bytes, or never will. */
+/** Ends the response. Resolves when the system has taken all bytes, or never will. */
 function ended(response: ServerResponse | PlainResponse): Promise<unknown> {
   if (response instanceof PlainResponse)
     return new Promise((resolve) => response.end("", "latin1", resolve));
-  // A response of HTTP/2 whose stream has ended does not say so a second time.
+  // `finished` would wait for ever: an HTTP/2 response whose stream has ended emits no further event.
   if (response.destroyed) return Promise.resolve();
   response.end();
   return finished(response).catch(() => undefined);
@@ -209,7 +206,7 @@ function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
   for (const piece of pieces)
     if (typeof piece === "string") text += piece;
     else if (!isSource(piece)) text += piece.toString("latin1");
-  // A text as long as its bytes is ASCII. All other texts are written as bytes first.
+  // A text with as many characters as bytes is ASCII. All other texts are encoded first.
   return text.length === bytes ? text : joined(pieces, bytes).toString("latin1");
 }
 
@@ -234,16 +231,14 @@ export const acceptsGzip = (accept: string | undefined): boolean =>
       return coding === "gzip" && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
     }) ?? false;
 
-// A caller that takes its answer slowly is noticed between chunks. Small pieces are joined, since each write costs.
-
-/** In bytes: a larger piece is a chunk of its own. */
+/** In bytes: a larger piece is a chunk of its own. Smaller pieces are joined, since each write costs. */
 const WORTH_NO_COPY = CHUNK_BYTES / 2;
 /** The most bytes of one character in UTF-8. */
 const MOST_BYTES = 3;
-/** In characters. */
+/** In characters: a shorter text is written into a chunk without a buffer of its own. */
 const SHORT = 10_000;
 
-/** @throws When the source of the answer is gone: the answer must not look whole then. */
+/** The chunks of an answer, made in turns. @throws Error when the source of the answer is gone. */
 export async function* answerChunks(
   { pieces, rest }: Pick<RpcResponse, "pieces" | "rest">,
   turns: Pick<Turns, "join" | "next">,
@@ -268,7 +263,7 @@ async function* inParts(
 
 type ReadyResponse = RpcResponse & { readonly pieces: readonly RawJson[] };
 
-/** Whether all of the answer is made before it is sent. */
+/** Whether the whole answer is made before it is sent. */
 const isReady = (answer: RpcResponse): answer is ReadyResponse =>
   !answer.rest && !answer.pieces.some(isSource);
 
@@ -279,7 +274,7 @@ function* readyChunks({ pieces, bytes }: ReadyResponse): Iterable<Buffer> {
   yield* small.take();
 }
 
-/** Parts of at most a chunk, but for those of a source. A short text needs no buffer of its own. */
+/** Cuts a piece into parts of at most `CHUNK_BYTES`; a source makes its own chunks. */
 function* partsOf(piece: AnswerJson): Iterable<RawJson> {
   if (isSource(piece)) {
     yield* piece.chunks();
@@ -293,7 +288,7 @@ function* partsOf(piece: AnswerJson): Iterable<RawJson> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }
 
-/** Writes small pieces into chunks. It does not count a text's bytes first, since that costs as much as writing it. */
+/** Writes small pieces into chunks. It does not count a text's bytes first: that costs as much as writing the text. */
 class SmallPieces {
   #chunk: Buffer | undefined;
   #at = 0;
@@ -303,7 +298,7 @@ class SmallPieces {
     this.#isAscii = isAscii;
   }
 
-  /** All full chunks; `take` gives the last one, which more pieces may follow. */
+  /** The full chunks. More pieces may follow; `take` gives the last chunk. */
   *chunksOf(pieces: readonly AnswerJson[]): Iterable<Buffer> {
     for (const piece of pieces) {
       if (typeof piece === "string" && piece.length <= SHORT && this.#add(piece)) continue;

@@ -7,7 +7,7 @@ import { Certificates, hasOpenssl } from "../../test/support/certificates.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { SlowReaders } from "./slow-readers.ts";
 
-/** A connection as it looks from here: what was written, and what of it waits. */
+/** A socket's counts: the bytes that were written, and those that still wait. */
 function fakeSocket() {
   const socket = {
     bytesWritten: 0,
@@ -21,7 +21,7 @@ function fakeSocket() {
   return socket;
 }
 
-/** So many seconds, in each of which so many bytes are taken of the megabyte that waits. */
+/** Advances the clock by so many seconds, in each of which the caller takes `taken` bytes while `waiting` bytes wait. */
 async function read(
   { seconds, taken, waiting = 1_000_000 }: { seconds: number; taken: number; waiting?: number },
   { socket, clock }: { socket: ReturnType<typeof fakeSocket>; clock: FakeClock },
@@ -75,10 +75,10 @@ describe("a caller who takes a part of what was written at once", () => {
     for (const close of closes.splice(0)) close();
   });
   const WRITTEN = 33_554_432;
-  /** More than the system holds on its way. */
+  /** In bytes: more than the buffers of both systems hold. */
   const PART = 25_165_824;
 
-  /** Both ends of a connection. */
+  /** Opens a connection. @returns Both ends. */
   async function connected(): Promise<readonly [server: Socket, caller: Socket]> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,29 +1,29 @@
-// Callers that do not take the answers they asked for, which wait in memory. A caller that takes less than a floor while
-// something waits for it is cut off.
+// Cuts off callers that do not take their answers, which wait in memory: each caller that takes fewer bytes than a floor
+// while bytes wait for it.
 import type { Socket } from "node:net";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 
-/** The floor: a caller that takes so many bytes a second on average, over `overMs`, is not cut off. */
+/** The floor: a caller must take `bytesPerSecond` on average over `overMs`. */
 export type SlowReadersOptions = Config["limits"]["reading"];
 
 export type SlowReadersParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   /** Called for each caller that is cut off. */
   readonly onCut: () => void;
-  /** Whether the caller's answers wait elsewhere, not in memory; left out: they never do. */
+  /** Whether the floor does not hold for a socket, since little memory waits for it; left out: it holds for all. */
   readonly isPatientWith?: (socket: Socket) => boolean;
 };
 
-/** Since when something waits, and how much was taken until then. */
+/** The beginning of a measured period: its time, and the bytes that the caller had taken by then. */
 type Waiting = { readonly sinceMs: number; readonly takenBytes: number };
 
 const LOOKS = 6;
 const SHORTEST_LOOK_MS = 100;
 
 export class SlowReaders {
-  /** Each with the connection that carries it. */
+  /** The watched sockets, each with the socket whose byte counts tell how much the caller took. */
   readonly #sockets = new Map<Socket, Socket>();
   readonly #waiting = new WeakMap<Socket, Waiting>();
   #options: SlowReadersOptions;
@@ -42,7 +42,7 @@ export class SlowReaders {
     this.#options = options;
   }
 
-  /** Watches a socket until it is closed. @param carrier Of a secured one: the connection below it. */
+  /** Watches a socket until it is closed. @param carrier For a TLS socket, the TCP socket below it. */
   watch(socket: Socket, carrier = socket): void {
     this.#sockets.set(socket, carrier);
     socket.once("close", () => this.#sockets.delete(socket));
@@ -75,14 +75,14 @@ export class SlowReaders {
   }
 }
 
-/** What Node's streams do not tell: the bytes that were given to the system's stream, and those that it holds. */
+/** The private handle of Node's sockets: the bytes that were given to libuv, and those that libuv still holds. */
 type WithHandle = {
   readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
 };
 
 /**
- * In bytes. Node counts a write as taken when all of it was, and one may have as much as a slow caller takes in a minute: so the
- * system's stream is asked. A stream of HTTP/2 has none of its own.
+ * The bytes that the caller has taken. Node's own counts move only when the system has taken a whole write, which may be
+ * as long as a slow caller takes in a minute, so the handle is read. A stream of HTTP/2 has no handle.
  */
 function takenOf(socket: Socket, carrier: Socket): number {
   const { bytesWritten, writeQueueSize } = (carrier as WithHandle)._handle ?? {};

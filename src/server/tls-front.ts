@@ -1,5 +1,5 @@
-// TLS before HTTP on one port: bounds the handshakes, reads the certificate again when its files change, and hands each
-// connection on by its protocol (ALPN).
+// TLS before HTTP on one port: bounds the handshakes, reads the certificate again when its files change, and passes on
+// each secured connection with its protocol (ALPN).
 import { constants, X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { Server } from "node:https";
@@ -16,7 +16,7 @@ import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Rounds } from "../lib/waiting.ts";
 
-/** The files of a certificate and its key, and of the authority whose certificates callers must have, if there is one. */
+/** The paths of a certificate and its key, and of the authority that must have signed clients' certificates, if any. */
 export type CertificateFiles = NonNullable<Config["admin"]["listen"]["tls"]>;
 
 export type TlsFrontOptions = CertificateFiles & {
@@ -29,9 +29,9 @@ type HandshakeOutcome = "done" | "failed" | "slow" | "turned away";
 
 export type TlsFrontParts = {
   readonly createServer: (options: TlsOptions) => Server;
-  /** Called for each new connection, and may destroy it. @returns Whether it may begin a handshake. */
+  /** Called for each new connection, and may destroy it. @returns Whether the connection may begin its handshake. */
   readonly admit: (raw: Socket) => boolean;
-  /** Called when the handshake is done; no byte of the protocol was read yet. */
+  /** Called when a handshake is done, before any byte of the protocol is read. */
   readonly onSecured: (secured: TLSSocket, raw: Socket) => void;
   readonly onHandshake: (outcome: HandshakeOutcome) => void;
   /** Called when a certificate comes into use, with the time at which it expires, in milliseconds since 1970. */
@@ -46,7 +46,7 @@ type Certificate = { readonly context: SecureContextOptions; readonly expiresAtM
 
 type ListenTls = { readonly tls?: CertificateFiles | undefined };
 
-/** One line for each certificate that cannot be used, with the path of the setting that names its file. */
+/** A line for each certificate that cannot be used, with the path of the setting that names its file. */
 export const certificateMistakes = (config: {
   readonly listen: ListenTls;
   readonly admin: { readonly listen: ListenTls };
@@ -64,7 +64,7 @@ function mistakeOf(path: string, { tls }: ListenTls): readonly string[] {
   }
 }
 
-/** @throws Error with a text for a person, which has nothing of the key. */
+/** Reads and checks the files. @throws Error with a text for operators, which reveals nothing of the key. */
 function readCertificate({ certificate, key, clients }: CertificateFiles): Certificate {
   const cert = textOf("certificate", certificate);
   const ca = clients === undefined ? undefined : textOf("clients", clients);
@@ -84,7 +84,7 @@ function readCertificate({ certificate, key, clients }: CertificateFiles): Certi
   return { context, expiresAtMs };
 }
 
-/** At least TLS 1.2, and no renegotiation, of which one connection could ask for endlessly. */
+/** At least TLS 1.2, and no renegotiation, which a connection could request without end. */
 const VERSIONS = {
   minVersion: "TLSv1.2",
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
@@ -99,7 +99,7 @@ function textOf(setting: string, path: string): string {
     const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
     throw new Error(`${setting}: ${path}: ${why}`, { cause });
   }
-  // Node takes an empty text for none: handshakes would have no key, or any public authority's operators would be let in.
+  // Node takes an empty text for none: handshakes would have no key, or clients of any public authority would get in.
   if (text.trim() === "") throw new Error(`${setting}: ${path}: the file is empty`);
   return text;
 }
@@ -115,14 +115,14 @@ function expiryOf(setting: string, pem: string): number {
 type Handshake = { readonly raw: Socket; readonly begunAtMs: number };
 
 export class TlsFront {
-  /** Listens on the port. */
+  /** The server that listens on the port. */
   readonly server: Server;
-  /** Has Node read a connection as HTTP/1.1. */
+  /** Makes Node read a secured connection as HTTP/1.1. */
   readonly serveByNode: (secured: Socket) => void;
-  /** The handshakes under way, by the address and port of their callers. */
+  /** The handshakes under way, oldest first, by the address and port of their callers. */
   readonly #handshakes = new Map<string, Handshake>();
   #files: CertificateFiles;
-  /** Changes when the files change. */
+  /** A text that changes when the files change. */
   #stamp: string;
   readonly #use: (certificate: Certificate) => void;
   readonly #rounds: Rounds;
@@ -152,7 +152,7 @@ export class TlsFront {
       parts.onCertificate(expiresAtMs);
     };
     parts.onCertificate(certificate.expiresAtMs);
-    // Node's own listeners take each connection for HTTP/1.1, and a broken handshake for a request.
+    // Node's own listeners would read each connection as HTTP/1.1, and answer a broken handshake as a request.
     const [overHttp1] = server.listeners("secureConnection");
     server.removeAllListeners("secureConnection").removeAllListeners("tlsClientError");
     server.on("connection", (raw: Socket) => this.#begin(raw));
@@ -161,20 +161,20 @@ export class TlsFront {
     this.server = server;
     this.serveByNode = (secured) => {
       overHttp1?.call(server, secured);
-      // Node's parser would read TLS by itself. It pauses while answers of a pipeline wait, is handed the rest of a record that
-      // was decrypted all the same, and calls that a broken request. Somebody who listens has it read from the stream.
+      // Node's parser reads from the TLS handle directly. While it is paused, since answers of a pipeline wait, it still
+      // gets the rest of a decrypted record, and takes that for a broken request. A listener makes it read the stream.
       secured.on("data", ignore);
     };
     this.#rounds.begin();
   }
 
-  /** Uses other files, from the next handshake on. */
+  /** Changes the files, which count from the next handshake on. */
   reconfigure(files: CertificateFiles): void {
     this.#files = files;
     this.#look();
   }
 
-  /** Ends the handshakes under way, and begins no other. */
+  /** Ends the handshakes under way. To be called once the server accepts no more connections. */
   close(): void {
     this.#rounds.stop();
     for (const { raw } of this.#handshakes.values()) raw.destroy();
@@ -202,7 +202,7 @@ export class TlsFront {
     const handshake = this.#handshakes.get(peer);
     secured.on("error", () => secured.destroy());
     if (!handshake) {
-      secured.destroy(); // the connection ended meanwhile
+      secured.destroy(); // its TCP connection ended meanwhile
       return;
     }
     this.#handshakes.delete(peer);
@@ -210,7 +210,7 @@ export class TlsFront {
     this.#parts.onSecured(secured, handshake.raw);
   }
 
-  /** Ends each handshake that takes too long, even if its caller goes on sending. */
+  /** Ends each handshake that takes too long, also while its caller goes on sending. */
   #endSlow(): void {
     const { clock, onHandshake } = this.#parts;
     const before = clock.now() - this.#options.handshakeMs();
@@ -222,7 +222,7 @@ export class TlsFront {
     }
   }
 
-  /** Reads changed files. A certificate that cannot be used changes nothing, and is logged once. */
+  /** Reads the files if they changed. A certificate that cannot be used is logged once, and changes nothing. */
   #look(): void {
     const { log } = this.#parts;
     const stamp = stampOf(this.#files);
@@ -250,7 +250,7 @@ const stampOf = ({ certificate, key, clients }: CertificateFiles): string =>
     .map((path) => (path === undefined ? "none" : stampOfOne(path)))
     .join("\n");
 
-/** Never throws: a file that cannot be read counts as missing. */
+/** The stamp of one file. Never throws: a file that cannot be read counts as missing. */
 function stampOfOne(path: string): string {
   try {
     const { ino, size, mtimeMs } = statSync(path);

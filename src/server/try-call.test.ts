@@ -11,7 +11,7 @@ const CALL: TriedCall = {
   ...{ network: "main", key: "app", method: "eth_call", params: [1], requestId: "r1" },
 };
 
-/** Over a network that answers these pieces; the key is bound to what the settings say. */
+/** Trials over a network that answers with these pieces, and a key with the scope of the settings. */
 function trials(pieces: readonly AnswerJson[] = ["{}"], settings: object = {}) {
   const answered: { readonly body: string; readonly caller: Caller }[] = [];
   const held = { bodies: 0, unsent: 0, building: 0 };

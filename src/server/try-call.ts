@@ -1,5 +1,5 @@
-// A call that an operator makes as one of the keys, without its text. Scope, limits, price, usage and life are those of
-// the holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
+// Makes a call for an operator as one of the keys, without the key's text. Scope, limits, price and usage are those of
+// the key holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
 import type { z } from "zod";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { tryRequest } from "../admin/schemas.ts";
@@ -14,14 +14,14 @@ import type { Turns } from "../lib/turns.ts";
 import { payForBytes } from "./body.ts";
 import type { EndpointNetwork } from "./endpoint.ts";
 
-/** As an operator asks for it, with the id by which it is found in the log. */
+/** The operator's request, with the id by which operators find it in the log. */
 export type TriedCall = z.output<typeof tryRequest> & { readonly requestId: string };
 
 export type TrialOutcome =
   | { readonly kind: "unknown"; readonly what: "network" | "key" }
   | {
       readonly kind: "answered";
-      /** The HTTP status that the key's holder would have got. */
+      /** The HTTP status that the key's holder would get. */
       readonly status: number;
       /** The beginning of the envelope. */
       readonly json: string;
@@ -29,7 +29,7 @@ export type TrialOutcome =
       readonly isWhole: boolean;
       /** The length of the whole envelope. */
       readonly bytes: number;
-      /** How the answer came about, as JSON; undefined when the request was refused before it was a call. */
+      /** The call's story as JSON; undefined when the gateway refused the request before the call began. */
       readonly explanation: string | undefined;
     };
 
@@ -43,7 +43,7 @@ export type CallTrialsParts = {
   readonly log: LifeParts["log"];
 };
 
-/** In bytes: a person reads the answer. */
+/** In bytes: the longest answer that is shown, since a person reads it. */
 const MOST_SHOWN = 262_144;
 const EXPLAINED = { "x-headgate-explain": "1" };
 
@@ -61,7 +61,7 @@ export class CallTrials {
     this.#options = options;
   }
 
-  /** Never rejects: an error of the call is its outcome. */
+  /** Makes the call. Never rejects: an error becomes the outcome. */
   async try(asked: TriedCall): Promise<TrialOutcome> {
     const found = this.#find(asked);
     if (found.kind === "unknown") return found;
@@ -79,7 +79,7 @@ export class CallTrials {
     }
   }
 
-  /** The OpenRPC document of the methods that the key may call; undefined where network or key are unknown. */
+  /** The OpenRPC document of the methods that the key may call; undefined for an unknown network or key. */
   async describe(asked: Pick<TriedCall, "network" | "key">): Promise<string | undefined> {
     const found = this.#find(asked);
     return found.kind === "unknown" ? undefined : found.network.describe(found.grant);
@@ -94,7 +94,7 @@ export class CallTrials {
     return { kind: "found", network, grant } as const;
   }
 
-  /** Goes the way of a caller's request: the key's bindings first, then the life of the call. */
+  /** Takes the steps of a caller's request: the key's scope and the memory, then the life of the call. */
   async #answer(
     { method, params, origin, address, requestId }: TriedCall,
     to: { readonly network: EndpointNetwork; readonly grant: Grant; readonly scope: RequestScope },
@@ -130,7 +130,7 @@ function shownOf(pieces: readonly AnswerJson[]): {
   let left = MOST_SHOWN;
   for (const chunk of chunksOf(pieces)) {
     const shown = chunk.subarray(0, left);
-    // A character that is cut in the middle is left out.
+    // The decoder leaves out a character that is cut in the middle.
     json += decoder.decode(shown, { stream: true });
     left -= shown.length;
     if (shown.length < chunk.length) return { json, isWhole: false };

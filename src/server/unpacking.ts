@@ -1,5 +1,5 @@
 // Decompresses bodies piece by piece, and stops as soon as a body is too large, nested too deeply, or compressed more
-// tightly than any request is: a kilobyte may hold a megabyte of brackets.
+// tightly than any honest request: a kilobyte may hold a megabyte of brackets.
 import {
   type BrotliDecompress,
   createBrotliDecompress,
@@ -15,11 +15,11 @@ import { BodyScan } from "../jsonrpc/body-scan.ts";
 import { MAX_BODY_DEPTH } from "../jsonrpc/request.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 
-/** A body of this size may be compressed as tightly as it likes. */
+/** In bytes: a body that decompresses to no more has no limit of compression. */
 const SMALL_BYTES = 65_536;
-/** A batch of a thousand calls that differ only in their ids is compressed 40 times. */
+/** The highest ratio of compression. A batch of a thousand calls that differ only in their ids has a ratio of 40. */
 const MOST_TIMES = 200;
-/** How many bodies are decompressed at once: each takes memory of its own. */
+/** The most bodies that are decompressed at once, since each decompressor takes memory. */
 const MOST_AT_ONCE = 32;
 const PIECE_BYTES = 16_384;
 
@@ -38,12 +38,12 @@ export function isPacked(encoding: string): boolean {
 
 export class Unpacking {
   #running = 0;
-  /** Bodies that wait for their turn, in order: at most one for each connection. */
+  /** The bodies that wait for their turn, in order. */
   readonly #waiting: (() => void)[] = [];
 
   /**
    * @param how.limit The most bytes of the decompressed body.
-   * @param hold Counts bytes that wait in memory, as they come.
+   * @param hold Counts the decompressed bytes, which wait in memory, as they come.
    * @throws RpcError 413 over the limit, 400 for a body that is broken or nested too deeply.
    */
   async unpack(body: Buffer, how: Packing, hold: (bytes: number) => void): Promise<Buffer> {
@@ -72,7 +72,7 @@ async function unpack(
   let length = 0;
   stream.end(body);
   try {
-    // Leaving the loop ends the stream.
+    // A throw in the loop destroys the stream.
     for await (const piece of stream as AsyncIterable<Buffer>) {
       length += piece.length;
       if (length > most) throw errors.bodyTooLarge();
@@ -95,6 +95,6 @@ const unpackers: Readonly<Record<string, ((body: Buffer) => Unpacker) | undefine
   gzip,
   "x-gzip": gzip,
   br: () => createBrotliDecompress(OPTIONS),
-  // zlib streams begin with 0x78 for each window that clients use; some clients send a bare deflate stream.
+  // zlib streams of the usual 32 KiB window begin with 0x78; some clients send a raw deflate stream without that header.
   deflate: ([first]) => (first === 0x78 ? createInflate(OPTIONS) : createInflateRaw(OPTIONS)),
 };

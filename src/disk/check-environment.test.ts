@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkEnvironment } from "./check-environment.ts";
 
 const PAGE = 4096;
-/** Pages between two that are damaged. */
+/** The distance between two pages that the test damages. */
 const STEP = 29;
 const EVERY_LEAF = { mayGoOn: () => true };
 
@@ -33,7 +33,7 @@ beforeEach(() => {
 const openIn = (path: string): RootDatabase<Buffer, string> =>
   open<Buffer, string>({ path, noSubdir: false, encoding: "binary", eventTurnBatching: false });
 
-/** Two tables of some depth, values of many pages, and pages that are free again. */
+/** Writes two tables of some depth, values of many pages, and pages that become free again. */
 async function fill(root: RootDatabase<Buffer, string>): Promise<void> {
   for (const name of ["short", "long"]) {
     const table = root.openDB<Buffer, string>({ name, encoding: "binary" });
@@ -46,7 +46,7 @@ async function fill(root: RootDatabase<Buffer, string>): Promise<void> {
   }
 }
 
-/** The page at `number` becomes what `change` makes of it. */
+/** Replaces the page at `number` with the result of `change`. */
 function changePage(number: number, change: (page: Buffer) => Buffer): void {
   const bytes = readFileSync(file);
   change(bytes.subarray(number * PAGE, (number + 1) * PAGE)).copy(bytes, number * PAGE);
@@ -94,7 +94,7 @@ describe("a file of LMDB", () => {
       if (check.kind === "damaged") found += 1;
       writeFileSync(file, bytes);
     }
-    // Free pages, and those in the middle of long values, may hold anything.
+    // Free pages, and pages in the middle of long values, may hold anything.
     expect(found).toBeGreaterThan(pages / STEP / 4);
   });
 

@@ -1,23 +1,23 @@
-// Whether an LMDB file can be opened safely. LMDB's native code believes what it maps into memory: where a page is
-// missing, or is another one's, it ends the process. So the pages are checked here before.
+// Checks whether LMDB can open a file safely. LMDB's native code trusts the file that it maps into memory: a missing or
+// misplaced page crashes the process. So this code checks the pages first.
 
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
 export type EnvironmentCheck =
   | { readonly kind: "absent" | "sound" }
-  /** @param why In words for a person. */
+  /** @param why The reason, for operators. */
   | { readonly kind: "damaged"; readonly why: string };
 
 export type EnvironmentCheckOptions = {
-  /** Whether one more leaf may be looked at. All pages above the leaves are always looked at. */
+  /** Whether the check may read one more leaf. The check always reads all pages above the leaves. */
   readonly mayGoOn: () => boolean;
 };
 
-/** How often the file is looked at: when another process writes meanwhile, the pages are not of one state. */
+/** The most checks of one file: while another process writes the file, its pages may be of several transactions. */
 const ATTEMPTS = 5;
 
-/** Looks at the file `data.mdb` of a folder. @throws What the file system says. */
+/** Checks the file `data.mdb` of a folder. @throws Errors of the file system. */
 export function checkEnvironment(
   folder: string,
   options: EnvironmentCheckOptions,
@@ -31,7 +31,7 @@ export function checkEnvironment(
       const check = checkOnce(file, before, options);
       if (check.kind === "sound" || isSame(before, metasIn(file))) return check;
     }
-    return { kind: "sound" }; // the process that writes it has it open, and reads it
+    return { kind: "sound" }; // the file changed in each attempt: a process writes it, and could open it
   } finally {
     closeSync(file);
   }
@@ -55,10 +55,7 @@ function checkOnce(
   }
 }
 
-/**
- * The meta page that LMDB uses: the last one. After the machine itself went down it is the one before, which was on the
- * disk.
- */
+/** The meta page that LMDB uses: the latest; after a crash of the machine the older one, whose pages were on the disk. */
 function metaInUse([one, other]: readonly [EnvironmentMeta, EnvironmentMeta]): EnvironmentMeta {
   const [latest, older] = one.transaction >= other.transaction ? [one, other] : [other, one];
   const isOfThisBoot = latest.boot === 0 || latest.boot === bootId();
@@ -78,7 +75,7 @@ class Damage extends Error {}
 
 type PageWalkOptions = EnvironmentCheckOptions & { file: number; meta: EnvironmentMeta };
 
-/** Walks down all trees of the file, each page once. */
+/** Walks all trees of the file from the root down, and visits each page once. */
 class PageWalk {
   readonly #pages: number;
   readonly #seen: Uint8Array;
@@ -120,7 +117,7 @@ class PageWalk {
     }
   }
 
-  /** Only the first page of a long value tells what it is. */
+  /** Reads only the first page of a long value: the others have no header. */
   #visitOverflow(number: number, count: number): void {
     this.#claim(number, count);
     const { file, meta } = this.#options;
@@ -137,7 +134,7 @@ class PageWalk {
     return readPage(this.#page, number, kind);
   }
 
-  /** Each page belongs to one place in one tree. */
+  /** Marks pages as used. @throws Damage when a page is missing, or has another use already. */
   #claim(first: number, count: number): void {
     if (first < 2 || first + count > this.#pages)
       throw new Damage(`page ${first + count - 1} is missing`);
@@ -150,7 +147,7 @@ class PageWalk {
   }
 }
 
-// The pages of an LMDB file as they are on disk: the two that say where the trees are, and those of the trees.
+// The pages of an LMDB file on disk: the two meta pages, which have the roots of the trees, and the pages of the trees.
 
 type EnvironmentTree = {
   /** undefined: the tree is empty. */
@@ -162,20 +159,20 @@ type EnvironmentMeta = {
   readonly pageSize: number;
   readonly trees: readonly EnvironmentTree[];
   readonly lastPage: number;
-  /** The number of the transaction that wrote it. */
+  /** The number of the transaction that wrote the meta page. */
   readonly transaction: number;
-  /** The boot of the machine in which it was written; 0: not known. */
+  /** The id of the machine's boot in which LMDB wrote the meta page; 0: not known. */
   readonly boot: number;
-  /** It was written before the pages that it refers to were on the disk. */
+  /** Whether LMDB wrote the meta page before the pages of its trees were on the disk. */
   readonly isSyncedLater: boolean;
 };
 
 type EnvironmentPage = {
-  /** For a branch. */
+  /** The children of a branch. */
   readonly children: number[];
-  /** For a leaf: values that are too long for a page. */
+  /** The values of a leaf that are too long for a page. */
   readonly overflows: { readonly page: number; readonly count: number }[];
-  /** For a leaf: tables. */
+  /** The tables in a leaf. */
   readonly trees: EnvironmentTree[];
 };
 
@@ -194,7 +191,7 @@ const NODE_HEADER = 8;
 const IN_OVERFLOW = 1;
 const IS_TREE = 2;
 
-/** @returns The two meta pages, or what is wrong with them. */
+/** @returns The two meta pages, or a text that says what is wrong with them. */
 function metasIn(file: number): readonly [EnvironmentMeta, EnvironmentMeta] | string {
   const first = metaAt(file, 0);
   if (typeof first === "string") return first;
@@ -222,7 +219,7 @@ function metaAt(file: number, position: number): EnvironmentMeta | string {
   };
 }
 
-/** No file has a page beyond 2^53. */
+/** Reads a 64-bit number. A double is exact here: page and transaction numbers stay below 2^53. */
 const numberAt = (bytes: Buffer, at: number): number => Number(bytes.readBigUInt64LE(at));
 
 function treeAt(bytes: Buffer, at: number): EnvironmentTree {
@@ -237,7 +234,7 @@ const isOverflow = (page: Buffer, number: number, count: number): boolean =>
   (page.readUInt16LE(FLAGS_AT) & 0xff) === OVERFLOW &&
   page.readUInt32LE(20) === count;
 
-/** @returns The pages to which the page of this number leads. @throws Damage */
+/** @returns The pages that this page refers to. @throws Damage when it is not the page `number` of this kind. */
 function readPage(page: Buffer, number: number, kind: "branch" | "leaf"): EnvironmentPage {
   if (numberAt(page, 0) !== number) throw new Damage(`page ${number} is another one`);
   if ((page.readUInt16LE(FLAGS_AT) & 0xff) !== KINDS[kind])
@@ -253,7 +250,7 @@ function readPage(page: Buffer, number: number, kind: "branch" | "leaf"): Enviro
   return found;
 }
 
-/** @returns false when it reaches beyond the page. */
+/** Adds the node's references to `found`. @returns false when the node reaches beyond the page. */
 function readNode(
   page: Buffer,
   node: number,

@@ -16,7 +16,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Another process that keeps the folder, until it is killed. */
+/** Starts another process, which locks the folder until the test kills the process. */
 async function startWriter(): Promise<ChildProcess> {
   const code = `const { lockStore } = await import(${JSON.stringify(import.meta.resolve("./environment-folder.ts"))});
     globalThis.unlock = lockStore(${JSON.stringify(folder)});

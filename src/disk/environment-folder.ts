@@ -1,6 +1,6 @@
-// The folder of an LMDB environment: private to this user, locked by the one process that writes it, and opened only
-// after its file was checked. A damaged file is set aside, and built anew. A mark in the folder says whether the
-// process before ended in order, or died while it opened the file.
+// The folder of an LMDB environment: private to this user, locked by the one process that writes it, and checked before
+// LMDB opens its file. A damaged file is renamed, and a new one takes its place. A mark in the folder says whether the
+// previous process closed the file, or died while it opened the file or had it open.
 import {
   chmodSync,
   closeSync,
@@ -23,31 +23,31 @@ import type { Clock } from "../lib/clock.ts";
 import { checkEnvironment } from "./check-environment.ts";
 import { FULL_BELOW_BYTES, roomOn } from "./writable.ts";
 
-/** The store's folder cannot be used; the message says why and what to do. */
+/** The error of a store whose folder cannot be used; the message says why and what to do. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-/** What was found in the folder, and what the opener reports when the file is open, and when it is closed. */
+/** The opening of an environment: the damage that was found, and functions by which the opener reports its progress. */
 export type Opening = {
-  /** What was wrong with the file, and its name now; undefined when the file was sound. */
+  /** The damage of the old file, and the name under which that file is kept now; undefined when the file was sound. */
   readonly damage: { readonly why: string; readonly keptAs: string | undefined } | undefined;
   opened(): void;
-  /** To be called when the file has been in use for a while: the next death counts as the first. */
+  /** Called when the file has been in use for a while: the next death of a process counts as the first. */
   confirmUse(): void;
   closed(): void;
 };
 
 /**
- * How long leaves are checked, in milliseconds; all pages above them are always checked. A process that checks for
- * longer than its supervisor waits for a sign of life is killed.
+ * The time for checks of leaves, in milliseconds; the pages above them are always checked. The time is bounded, since
+ * the supervisor kills a process that sends no heartbeat during a long check.
  */
 const LOOKED_AT_MS = { usually: 100, afterDeath: 1_000, afterDeaths: 3_000 };
-/** After this many deaths while it was opened, a file is not opened again, though nothing seems wrong with it. */
+/** If more processes in a row died, the last one during the opening, a file is replaced although its pages seem sound. */
 const MOST_DEATHS_OPENING = 2;
 
 /**
- * Locks the folder for this process, and begins to open the file in it.
+ * Locks the folder for this process, and begins the opening of its file.
  *
  * @returns The opening; `closed` unlocks the folder, too.
  * @throws StoreUnavailable
@@ -72,7 +72,7 @@ export function takeFolder(
   }
 }
 
-/** @throws StoreUnavailable; what the file system says. */
+/** Checks the file, renames it if damaged, and marks the folder. @throws StoreUnavailable; errors of the file system. */
 export function beginOpening(
   folder: string,
   { clock }: { readonly clock: Pick<Clock, "now" | "wallTime"> },
@@ -88,7 +88,7 @@ export function beginOpening(
   return {
     damage: why === undefined ? undefined : { why, keptAs },
     opened: () => {
-      makePrivateFolder(folder); // also for the files that were made just now
+      makePrivateFolder(folder); // again, for the files that LMDB made
       writeMark(folder, { phase: "open", deaths: why === undefined ? deaths : 0 });
     },
     confirmUse: () => writeMark(folder, { phase: "open", deaths: 0 }),
@@ -111,7 +111,7 @@ function whyNotOpened(
   return diesOpening && check.kind === "sound" ? "processes died while they opened it" : undefined;
 }
 
-/** Identifies the file: another file may get the same name. */
+/** An id of the folder's file: a replacement under the same name has another id. */
 export function fileIdOf(folder: string): string {
   const { ino, birthtimeMs } = statSync(join(folder, "data.mdb"));
   return `${ino} ${birthtimeMs}`;
@@ -121,7 +121,7 @@ export function fileIdOf(folder: string): string {
 
 type Mark = {
   readonly phase: "opening" | "open";
-  /** How many processes in a row did not end in order. */
+  /** The number of processes in a row that died without closing the file. */
   readonly deaths: number;
 };
 
@@ -136,30 +136,30 @@ function readMark(folder: string): Mark | undefined {
   }
 }
 
-/** On a full disk no mark is written: then less is known after a death. */
+/** Writes the mark, but not on a full disk: then the process after a death knows less. */
 function writeMark(folder: string, { phase, deaths }: Mark): void {
   try {
     writeFileSync(markIn(folder), `${phase} ${deaths}`, { mode: 0o600 });
   } catch {
-    // The mark is of use only after a death.
+    // The gateway works without a mark.
   }
 }
 
-// A damaged file is kept beside the new one for people to look into: only one such file, and only where there is room
+// A damaged file stays beside the new file, for operators to examine: only one such file, and only if the disk has room
 // for a new file.
 
 const FILE = "data.mdb";
 const DAMAGED = `${FILE}.damaged-`;
 
 /**
- * @param wallTimeMs Becomes part of the name, in seconds since 1970.
- * @returns The name that the file has now; undefined where there was no room to keep it.
- * @throws What the file system says.
+ * @param wallTimeMs The new name has this time, in seconds since 1970.
+ * @returns The new name; undefined where the disk had no room to keep the file.
+ * @throws Errors of the file system.
  */
 function setAside(folder: string, wallTimeMs: number): string | undefined {
   for (const name of readdirSync(folder))
     if (name.startsWith(DAMAGED)) rmSync(join(folder, name), { force: true });
-  // Processes may have died because of it: it is made anew with the other file.
+  // A damaged table of readers may have killed the processes: the opening makes a new one.
   rmSync(join(folder, "lock.mdb"), { force: true });
   const { size } = statSync(join(folder, FILE));
   if (roomOn(statfsSync(folder)) <= size) {
@@ -171,7 +171,7 @@ function setAside(folder: string, wallTimeMs: number): string | undefined {
   return name;
 }
 
-/** LMDB ends the process when the disk has no room for the beginning of a new file. @throws StoreUnavailable */
+/** Refuses a full disk: LMDB crashes a process that has no room to begin a new file. @throws StoreUnavailable */
 export function refuseFullDisk(folder: string): void {
   if (existsSync(join(folder, FILE))) return;
   if (roomOn(statfsSync(folder)) < FULL_BELOW_BYTES)
@@ -180,13 +180,13 @@ export function refuseFullDisk(folder: string): void {
     );
 }
 
-/** The size of the file that LMDB makes for 126 readers, in bytes. */
+/** The size of LMDB's table of 126 readers, in bytes. */
 const LOCK_FILE_BYTES = 8_272;
 
 /**
- * LMDB writes its table of readers through memory: where the disk has no room for a part of the file, the process would
- * be killed. So the file is made whole before, or not at all.
- * @throws What the file system says: that there is no room.
+ * Makes the whole file of LMDB's table of readers, or no file. LMDB writes this table through mapped memory: where the
+ * disk had no room for a part of the file, the system would kill the process.
+ * @throws Errors of the file system, as on a full disk.
  */
 export function makeLockFile(folder: string): void {
   const path = join(folder, "lock.mdb");
@@ -196,7 +196,7 @@ export function makeLockFile(folder: string): void {
     writeFileSync(draft, Buffer.alloc(LOCK_FILE_BYTES), { mode: 0o600 });
     linkSync(draft, path);
   } catch (error) {
-    // Another process has made the file, and may use it already.
+    // EEXIST: another process made the file meanwhile, and may use it.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   } finally {
     rmSync(draft, { force: true });
@@ -207,9 +207,9 @@ const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
 
 /**
- * Makes the folder if it is missing, and denies access to it and its files to everybody but this user: files of an
- * earlier version were open to others.
- * @throws What the file system says.
+ * Makes the folder if missing, and gives access to it and its files to this user alone: an earlier version let other
+ * users read its files.
+ * @throws Errors of the file system.
  */
 export function makePrivateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
@@ -218,7 +218,7 @@ export function makePrivateFolder(path: string): void {
     if (entry.isFile()) allow(join(path, entry.name), PRIVATE_FILE);
 }
 
-/** Leaves the folder as it is when it belongs to another user, who shares it with this one. */
+/** Sets the mode, except where the folder or file belongs to another user, who shares it with this one. */
 function allow(path: string, mode: number): void {
   try {
     chmodSync(path, mode);
@@ -228,17 +228,17 @@ function allow(path: string, mode: number): void {
   }
 }
 
-// The lock is the operating system's, on a file. It ends with its process, however that ends, and holds between
-// containers of one machine.
+// The lock is a lock of the operating system on a file. The lock ends with its process, however the process ends, and
+// holds between containers of one machine.
 
 /** A SQLite error code: another process has the lock. */
 const BUSY = 5;
-/** How long a process that only checks whether a folder is locked may have its lock, in milliseconds. */
+/** The time that `lockStore` waits for a lock: `writerIn` of another process holds it briefly. In milliseconds. */
 const LOOKS_MS = 200;
 
 /**
- * Makes the folder if it is missing, and locks it for this process.
- * @returns How to unlock it. @throws StoreUnavailable
+ * Makes the folder if missing, and locks the folder for this process.
+ * @returns A function that unlocks the folder. @throws StoreUnavailable
  */
 export function lockStore(folder: string): () => void {
   const lock = tryLock(folder, LOOKS_MS);
@@ -249,10 +249,10 @@ export function lockStore(folder: string): () => void {
   }
   const mark = writerFileIn(folder);
   try {
-    // For people only: the number means nothing in another container, or when the process is gone.
+    // The file serves messages only: its number means nothing in another container, or after the end of the process.
     writeFileSync(mark, `${process.pid} ${hostname()}`, { mode: 0o600 });
   } catch {
-    // On a full disk there is no such file; the lock holds all the same.
+    // A full disk has no room for this file; the lock holds all the same.
   }
   return () => {
     rmSync(mark, { force: true });
@@ -260,27 +260,27 @@ export function lockStore(folder: string): () => void {
   };
 }
 
-/** The process that has the folder locked now, in words; undefined when there is none. @throws StoreUnavailable */
+/** The process that has locked the folder, in words; undefined while the folder is unlocked. @throws StoreUnavailable */
 export function writerIn(folder: string): string | undefined {
   const lock = tryLock(folder, 0);
   lock?.close();
   return lock ? undefined : writerOf(folder);
 }
 
-/** The process that has the lock, as far as it is known. */
+/** The process that has the lock, in words, as far as the folder tells. */
 function writerOf(folder: string): string {
   try {
     const [pid, host] = readFileSync(writerFileIn(folder), "utf8").split(" ");
     if (pid) return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
   } catch {
-    // The process has the lock, and did not write its number yet.
+    // The process has locked the folder, but has not written its number.
   }
   return "another process";
 }
 
 const writerFileIn = (folder: string): string => join(folder, "writer.pid");
 
-/** Node.js has no file locks of its own. SQLite has them, and writes nothing while it only locks. */
+/** Locks through SQLite, which writes nothing here: Node.js has no file locks. @returns undefined if locked already. */
 function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
   const path = join(folder, "writer.lock");
   let database: DatabaseSync | undefined;
@@ -298,7 +298,7 @@ function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
   }
 }
 
-/** Does nothing when the file exists: a process that opens and closes it would lose its locks on it. */
+/** Makes the file if missing. A process must not open and close an existing one: it would lose its locks on the file. */
 function makeFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));

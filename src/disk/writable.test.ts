@@ -9,7 +9,7 @@ import { NotWritable, Writable } from "./writable.ts";
 const folder = mkdtempSync(join(tmpdir(), "headgate-writable-"));
 afterAll(() => rmdirSync(folder));
 
-/** As LMDB has it: the reason comes apart. */
+/** The error of a commit as LMDB throws it: the reason is in a promise of its own. */
 const failedCommit = (code: number, message = "Input/output error"): Error =>
   Object.assign(new Error("Commit failed (see commitError for details)"), {
     commitError: Promise.reject(Object.assign(new Error(message), { code })),
@@ -78,7 +78,7 @@ describe("what the disk does not take", () => {
     await fail().catch(() => undefined);
     for (let second = 0; second < 60; second += 1) {
       await clock.advance(1000);
-      await until("a trial is due", async () => clock.waiting === 1); // for the next trial
+      await until("a trial is due", async () => clock.waiting === 1); // the timer of the next trial
     }
     expect(trials).toBeGreaterThan(5);
     expect(trials).toBeLessThan(12);

@@ -1,5 +1,5 @@
-// Whether a folder's environment can be written now. After a write that the disk refused, further writes are refused at
-// once, until a trial shows that there is room again.
+// Knows whether a folder's environment can be written. After the disk has refused a write, further writes fail at once,
+// until a trial write succeeds.
 
 import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
@@ -8,13 +8,13 @@ import type { Clock } from "../lib/clock.ts";
 
 export type WritableOptions = {
   readonly folder: string;
-  /** The name in the log, and what happens while it cannot be written. */
+  /** For the log: the name of the environment, and the effects while it cannot be written. */
   readonly name: string;
   readonly meanwhile: string;
 };
 
 export type WritableParts = {
-  /** Writes something, as a trial. */
+  /** Makes a trial write. */
   readonly probe: () => Promise<unknown>;
   readonly onChange: (isWritable: boolean) => void;
   readonly clock: Pick<Clock, "now" | "after">;
@@ -23,10 +23,7 @@ export type WritableParts = {
 
 const FIRST_TRIAL_MS = 500;
 const LONGEST_TRIAL_MS = 10_000;
-/**
- * When a failure follows the last one within this time, the pauses between trials stay as long as they were, in
- * milliseconds.
- */
+/** In milliseconds. After a failure so soon after a recovery, the pauses between trials stay as long as they were. */
 const WELL_AFTER_MS = 60_000;
 
 export class Writable {
@@ -43,12 +40,12 @@ export class Writable {
     this.#parts = parts;
   }
 
-  /** Why it cannot be written now, in words for a person. */
+  /** The reason why writes fail now, for operators; undefined while writes are possible. */
   get why(): string | undefined {
     return this.#why;
   }
 
-  /** @throws NotWritable, or what `write` throws for other reasons than the disk. */
+  /** The result of `write`. @throws NotWritable, or an error of `write` that is not about the disk. */
   async run<Value>(write: () => Promise<Value>): Promise<Value> {
     if (this.#why !== undefined) throw new NotWritable(this.#why);
     try {
@@ -67,7 +64,7 @@ export class Writable {
   }
 
   #failed(why: string): void {
-    // Several writes may have failed together.
+    // Several writes may fail together: the first one counts.
     if (this.#why !== undefined || this.#isClosed) return;
     const { clock, log, onChange } = this.#parts;
     const { name, meanwhile } = this.#options;
@@ -102,26 +99,26 @@ async function succeeds(probe: () => Promise<unknown>, folder: string): Promise<
     await probe();
     return true;
   } catch (error) {
-    await writeFailure(error, folder); // otherwise LMDB's promise of the reason would be left unhandled
+    await writeFailure(error, folder); // handles LMDB's promise of the reason
     return false;
   }
 }
 
-// Why a write failed: whether the disk is the reason, and how that is said.
+// The reasons of failed writes.
 
-/** The disk refused a write. The message says why, in words for a person. */
+/** The error of a write that the disk refused. The message gives the reason, for operators. */
 export class NotWritable extends Error {
   override readonly name = "NotWritable";
 }
 
-/** With less room than this, in bytes, a disk counts as full: writes come in pages, and many together. */
+/** A disk with less free space than this, in bytes, counts as full: LMDB writes many pages together. */
 export const FULL_BELOW_BYTES = 1_048_576;
 
-/** In bytes. Some file systems do not tell their size: they count as endless. */
+/** The free space, in bytes; infinite for a file system that does not tell its size. */
 export const roomOn = ({ bavail, bsize, blocks }: StatsFs): number =>
   blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 
-/** By the error numbers of the operating system, and of LMDB. */
+/** Reasons by the error numbers of the operating system, and of LMDB. */
 const REASONS: Readonly<Record<number, string>> = {
   5: "the disk reports an input/output error",
   28: "no space is left on the disk",
@@ -131,7 +128,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 const BY_NAME: Readonly<Record<string, number>> = { EIO: 5, ENOSPC: 28, EROFS: 30, EDQUOT: 122 };
 
-/** @returns undefined when the error is not about the disk. */
+/** @returns The failure of the disk; undefined when the error is not about the disk. */
 export async function writeFailure(
   error: unknown,
   folder: string,

@@ -29,7 +29,7 @@ let clock: FakeClock;
 const books: FilterBook[] = [];
 let counted: object;
 let headOfNodes: typeof head | undefined;
-/** What is seen once the chain was waited for. */
+/** The view after `reach`. */
 let reached: typeof view | undefined;
 
 const open = async (isFollowed = true): Promise<FilterBook> => {
@@ -69,7 +69,7 @@ const isThere = (book: FilterBook, id: string): Promise<boolean> =>
       () => true,
       () => false,
     );
-/** What the clock sets off takes a while on disk. */
+/** Waits until the state has `count` filters: a sweep takes a while on disk. */
 const swept = async (count: number): Promise<void> => {
   while ((await state.list("filter main ")).length !== count) await new Promise(setImmediate);
 };

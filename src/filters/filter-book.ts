@@ -1,4 +1,4 @@
-// The filters of one network: they are made, polled and ended here.
+// Makes, polls and ends the filters of one network.
 
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
@@ -38,7 +38,7 @@ import {
 
 export type FilterLimits = {
   readonly perKey: KeptFiltersOptions["perKey"];
-  /** About how many items one answer has. */
+  /** About the number of items in one answer. */
   readonly most: number;
 };
 
@@ -50,47 +50,41 @@ export type FilterParts = KeptFiltersParts & {
   };
   readonly journal: MempoolFilters;
   readonly formatters: Formatters;
-  /** Left out: no whole transactions or blocks are told. */
+  /** Fetches whole transactions or blocks, for questions with `isWhole`. */
   readonly pool?: Pick<Pool, "call">;
 };
 
-/** A caller, and how the answer reaches it. */
+/** A caller, and the delivery of its answer. */
 export type FilterCaller = {
   /** The name of the key. */
   readonly holder: string;
-  /** Left out: the caller polls. */
+  /** By default the caller polls. */
   readonly manner?: FilterManner;
   readonly signal: Signal;
   readonly delivery: Delivery;
 };
 
-/** The caller's signal is made when it is read for the first time. */
+/** A caller that waits. The first read of its signal makes the signal. */
 type Waiting = Pick<FilterCaller, "signal">;
 
 /** The question of a filter, and its formatter. */
 type AskedFormat = { readonly asked: FilterQuestion; readonly formatter: Formatter };
 
-/**
- * Makes what all subscriptions with the same question are told. Each function throws Lost when some block cannot be had
- * any more.
- */
+/** Finds the items of all subscriptions with the same question. Both functions throw Lost when no node has some block. */
 export type LookMaker = {
-  /** Which logs, if the question is for logs. */
+  /** The matcher of a question for logs. */
   readonly matcher: Formatter["matcher"];
   /** The items since a client was at the cursor. */
   look(at: Cursor, caller: Waiting): Promise<Changes>;
-  /** Makes the items of an earlier look again. */
+  /** Finds the items of an earlier look again. */
   retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<Pick<Changes, "items" | "more">>;
 };
 
-/**
- * Where whole transactions or blocks are told: how many items a look has, and how many calls to nodes run at the same
- * time.
- */
+/** For whole transactions or blocks: the most items of a look, and the most calls to nodes at the same time. */
 const MOST_WHOLE = 64;
 const ASKED_AT_ONCE = 8;
 
-/** While the state is away, it is tried again after this time, in milliseconds. */
+/** The pause between attempts to read the kept filters while the state is away, in milliseconds. */
 const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
 
 export class FilterBook {
@@ -115,7 +109,7 @@ export class FilterBook {
     this.#kept.reconfigure(limits);
   }
 
-  /** Reads the filters that are kept. While the state is away, the book begins without them and reads them later. */
+  /** Reads the kept filters. While the state is away, the book begins without them and reads them later. */
   async start(): Promise<void> {
     this.#kept.start();
     await this.#takeUp().catch(() => {
@@ -130,7 +124,7 @@ export class FilterBook {
     await this.#parts.journal.close();
   }
 
-  /** @returns The id. @throws RpcError */
+  /** Makes a filter. @returns The filter's id. @throws RpcError */
   async create(
     asked: FilterQuestion,
     caller: Pick<FilterCaller, "holder" | "signal">,
@@ -138,7 +132,7 @@ export class FilterBook {
     return (await this.#kept.add(asked, caller, () => this.#beginning(asked, caller))).id;
   }
 
-  /** Makes a subscription. @param caller.by The name of what pushes it. @throws RpcError */
+  /** Makes a subscription. @param caller.by The name of the pusher. @throws RpcError */
   begin(
     asked: FilterQuestion,
     caller: Pick<FilterCaller, "holder" | "signal"> & { readonly by: string },
@@ -146,12 +140,12 @@ export class FilterBook {
     return this.#kept.add(asked, caller, () => this.#beginning(asked, caller));
   }
 
-  /** A subscription of this key; undefined when there is none. @throws RpcError while the state is away. */
+  /** A subscription; undefined when this key has none with the id. @throws RpcError while the state is away. */
   pushed(id: string, holder: string): Promise<KeptFilter | undefined> {
     return this.#kept.pushed(id, holder);
   }
 
-  /** Makes what all subscriptions with this question are told. */
+  /** The look maker for all subscriptions with this question. */
   lookMakerFor(asked: FilterQuestion): LookMaker {
     const { pushedLogs } = this.#parts.formatters;
     const formatter =
@@ -169,7 +163,7 @@ export class FilterBook {
 
   /**
    * The items since the last poll.
-   * @param check Throws when the caller is no longer allowed to have such a filter.
+   * @param check Throws when the key may no longer have such a filter.
    * @throws RpcError
    */
   async changes(
@@ -194,7 +188,7 @@ export class FilterBook {
   }
 
   /**
-   * The criteria of a log filter. Asking for them counts as a use.
+   * The criteria of a log filter. The call counts as a use of the filter.
    * @throws RpcError, also for filters of other kinds.
    */
   async criteria(
@@ -209,7 +203,7 @@ export class FilterBook {
     return filter.record.criteria;
   }
 
-  /** @returns Whether there was such a filter of this key. @throws RpcError */
+  /** Ends a filter. @returns Whether the key had this filter. @throws RpcError */
   async remove(
     id: string,
     { holder, manner = "polled" }: Pick<FilterCaller, "holder" | "manner">,
@@ -238,15 +232,15 @@ export class FilterBook {
     const { chain } = this.#parts;
     const seen = chain.view();
     if (seen && !seen.isBehind) return this.#cursorAt(seen.head, asked, seen);
-    // What comes after the nodes' own head is new, also before the chain is followed, and while the nodes may be ahead
-    // of it.
+    // Blocks after the nodes' own head are new to the client, also before the gateway follows the chain, and while the
+    // nodes may be ahead of the chain.
     const head = await chain.headOfNodes(caller.signal);
     if (!head) {
       const view = await this.#liveView(caller);
       return this.#cursorAt(view.head, asked, view);
     }
-    // A filter must not begin at a block that the store never had: if the nodes drop the block, there is no way back
-    // from it.
+    // A filter must not begin at a block that the store never had: after a reorg no node could give the block, and the
+    // walk would be lost.
     await this.#within(chain.reach(head.number, caller.signal), caller);
     const view = chain.view();
     if (!view) return { number: head.number, hash: head.hash };
@@ -284,7 +278,7 @@ export class FilterBook {
     return walked;
   }
 
-  /** @throws RpcError when the nodes could not be asked. */
+  /** Fetches the whole items of the hashes. @throws RpcError when the gateway could not ask the nodes. */
   #completed(hashes: readonly RawJson[], { signal }: Waiting): Promise<RawJson[]> {
     const { formatters, pool } = this.#parts;
     const { method, params, told } = formatters.whole;
@@ -317,14 +311,14 @@ export class FilterBook {
       try {
         return await retrace({ from: ends[0], to: ends[1] }, formatter, { view, within });
       } catch (error) {
-        // The chain may have been reorganised meanwhile, or a node may have been behind us.
+        // A reorg may have happened meanwhile, or a node may have lagged behind this gateway.
         if (!(error instanceof Lost) || attempt === LOST_AFTER) throw error;
         await within(this.#parts.clock.sleep(LOST_AGAIN_AFTER_MS));
       }
     }
   }
 
-  /** Waits until the chain has reached the cursors. @returns What ends a wait when the caller's time is up. */
+  /** Waits until the chain has reached the cursors. @returns A function that ends waits at the caller's deadline. */
   async #reach(cursors: readonly Position[], caller: Waiting): Promise<Within> {
     const { chain, clock } = this.#parts;
     const within: Within = (promise) => this.#within(promise, caller);
@@ -336,7 +330,7 @@ export class FilterBook {
     return within;
   }
 
-  /** @throws RpcError 503 while the chain is not followed yet. */
+  /** @throws RpcError 503 while the gateway does not follow the chain yet. */
   async #liveView(caller: Waiting): Promise<ChainView> {
     const { chain } = this.#parts;
     const view = chain.view() ?? (await this.#within(chain.liveView(caller.signal), caller));
@@ -345,7 +339,7 @@ export class FilterBook {
     throw whyStopped === undefined ? errors.noUpstream() : errors.chainNotFollowed(whyStopped);
   }
 
-  /** @throws RpcError when the caller's time is up, or the gateway stops. */
+  /** @throws RpcError when the caller's deadline passes, or the gateway stops. */
   #within<Value>(promise: Promise<Value>, caller: Waiting): Promise<Value> {
     const here = orAborted(promise, this.#closing.signal, errors.noUpstream);
     return orAborted(here, caller.signal, errors.upstreamTimeout);
@@ -366,6 +360,6 @@ export class FilterBook {
   }
 }
 
-/** Whether the store has the chain at this height and never had this block. */
+/** Whether the store has the chain at this height, but never had this block. */
 const isDroppedUnseen = ({ number, hash }: Position, view: ChainView): boolean =>
   number >= view.tail && number <= view.head.number && !view.droppedBlock(hash);

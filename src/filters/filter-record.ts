@@ -1,5 +1,5 @@
-// A filter as it is kept in the state: its question, and how far its client was told. How many filters a key has over
-// all networks and gateways, and how long a filter lives.
+// The record of a filter in the state: its question, and the cursors of its client. Also the count of each key's
+// filters over all networks and gateways, and the lifetime of filters.
 import type { Position } from "../chain/stored-block.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
@@ -7,52 +7,52 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 
-/** Log criteria; the network's family tells which of both they are. */
+/** Log criteria of a block network, or of an epoch network. */
 export type Criteria = LogFilter | EpochLogFilter;
 
-/** What a caller asks for with a new filter. */
+/** The question of a caller that makes a filter. */
 export type FilterQuestion = (
   | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "heads" | "pending" }
 ) & {
-  /** Whole transactions, or whole blocks of epochs, instead of their hashes. */
+  /** The items are whole transactions, or whole blocks of epochs, instead of their hashes. */
   readonly isWhole?: true;
 };
 
 export const filterKinds = ["logs", "blocks", "heads", "pending"] as const;
 
-/** How a filter's items reach its client: it polls, or they are pushed over a socket (a subscription). */
+/** The client polls a filter, or the gateway pushes the items over a socket (a subscription). */
 export type FilterManner = "polled" | "pushed";
 
 export const mannerOf = ({ isPushed }: FilterRecord): FilterManner =>
   isPushed ? "pushed" : "polled";
 
-/** A block that was told, for the case that it is removed. */
+/** A block whose items the client got, kept in case a reorg removes the block. */
 export type DeliveredBlock = {
   readonly hash: string;
   readonly parentHash: string;
-  /** What the filter tells when the block is removed. */
+  /** The items that the client gets when a reorg removes the block. */
   readonly items: readonly RawJson[];
 };
 
-/** The block at which a client is, with the last blocks on the way there, newest first. */
+/** The last block whose items the client got. `way` has the last blocks up to that block, newest first. */
 export type CursorPosition = Position & { readonly way?: readonly DeliveredBlock[] };
 
-/** How far a client was told: up to a block, or up to a position in the mempool journal. */
+/** The cursor of a client: a block, or a position in the mempool journal. */
 export type Cursor = CursorPosition | { readonly sequence: number };
 
 export type FilterRecord = {
-  /** The name of the key that made it. */
+  /** The name of the key that made the filter. */
   readonly holder: string;
-  /** In milliseconds since 1970; written now and then only. */
+  /** The time of the last use, in milliseconds since 1970; written only now and then. */
   readonly usedAtMs: number;
-  /** Whether it is a subscription. */
+  /** Whether the filter is a subscription. */
   readonly isPushed?: true;
-  /** For a subscription: how many notifications its client has at `told`, and at each of `unsure`. */
+  /** The number of notifications that a subscription's client has at `told`, and at each cursor of `unsure`. */
   readonly counts?: readonly number[];
-  /** How many notifications arrived for certain. */
+  /** The number of notifications that have certainly arrived. */
   readonly arrived?: number;
-  /** The name of what pushes it. */
+  /** The random name of the pusher of a subscription: each socket that pushes it has another name. */
   readonly by?: string;
   readonly isWhole?: true;
 } & (
@@ -63,7 +63,7 @@ export type FilterRecord = {
 
 type CursorState<At> = {
   readonly told: At;
-  /** Unacknowledged: answers up to these cursors may have arrived, since the gateway died while it sent one. */
+  /** Unacknowledged cursors: the gateway sent, or died while it sent, answers up to them, so the client may be there. */
   readonly unsure: readonly At[];
 };
 
@@ -71,10 +71,10 @@ export const encodeFilter = (record: FilterRecord): string => JSON.stringify(rec
 
 export const decodeFilter = (text: string): FilterRecord => JSON.parse(text) as FilterRecord;
 
-/** How many addresses and topics count as one filter: a larger one counts as several. */
+/** The most addresses and topics of one filter: a larger filter counts as several. */
 const ALTERNATIVES_OF_ONE = 100;
 
-/** How many filters it counts as. */
+/** The number of filters that a question counts as. */
 export function weightOf(asked: FilterQuestion): number {
   if (asked.kind !== "logs") return 1;
   const { address, topics } = asked.criteria;
@@ -85,24 +85,24 @@ export function weightOf(asked: FilterQuestion): number {
   return Math.max(1, Math.ceil(alternatives / ALTERNATIVES_OF_ONE));
 }
 
-/** A filter as it is kept. A very large one counts as several. */
+/** A filter in the state, and its weight in the count of its key: a very large filter counts as several. */
 type CountedFilter = {
   readonly manner: FilterManner;
   readonly key: string;
   readonly text: string;
-  /** The name of the key that made it. */
+  /** The name of the key that made the filter. */
   readonly holder: string;
   readonly weight: number;
 };
 
-/** Whether there is room for so much more. */
+/** Whether the key has room for a filter of this weight. */
 export const hasRoom = async (
   counted: Omit<CountedFilter, "key" | "text">,
   most: number,
   state: Pick<State, "get">,
 ): Promise<boolean> => numberIn(await state.get(countKey(counted))) + counted.weight <= most;
 
-/** Adds a filter and counts it for its key, in one step. @returns false when the holder has too many. */
+/** Adds a filter and counts it for its key, in one step. @returns false when the key has too many filters. */
 export async function addCounted(
   counted: CountedFilter,
   most: number,
@@ -116,7 +116,7 @@ export async function addCounted(
   return isChanged;
 }
 
-/** @returns false, having changed nothing, when the filter has changed meanwhile. */
+/** Removes a filter and its count, in one step. @returns false, without a change, when the filter's text has changed. */
 export async function removeCounted(
   { key, text }: Pick<CountedFilter, "key" | "text">,
   state: Pick<State, "update">,
@@ -130,21 +130,18 @@ export async function removeCounted(
   return isChanged;
 }
 
-// Names of networks have no underscores, so no network is called so.
+// Names of networks have no underscores, so no filter has such a key.
 const countKey = ({ holder, manner }: Pick<CountedFilter, "holder" | "manner">): string =>
   `filter ${manner === "pushed" ? "_pushed" : "_count"} ${holder}`;
 
 const numberIn = (text: string | undefined): number => Number(text ?? 0);
 
-/** A filter that is not polled, or not pushed, for this time ends (docs/decisions/0035), in milliseconds. */
+/** In milliseconds. A filter that no client polls, or no process pushes, for this time ends (docs/decisions/0035). */
 const LIFE_MS = { polled: 300_000, pushed: 600_000 } as const;
 
-/**
- * How long filters live that nobody polls. Nobody can poll while the gateway or the state is away, so that time does
- * not count.
- */
+/** Knows which filters have expired. While the gateway or the state is away, no client can poll, and no time counts. */
 export class Lifetime {
-  /** Until when the state was away, by wall time, as far as this process knows. */
+  /** The wall time until which the state was away, as far as this process knows. */
   #awayUntilMs = Number.NEGATIVE_INFINITY;
   readonly #clock: Pick<Clock, "wallTime">;
 
@@ -152,7 +149,7 @@ export class Lifetime {
     this.#clock = parts.clock;
   }
 
-  /** To be called when polls become possible: nobody could poll before. */
+  /** Called when polls become possible: all lifetimes begin anew. */
   begin(): void {
     this.#awayUntilMs = this.#clock.wallTime();
   }
@@ -161,7 +158,7 @@ export class Lifetime {
     return this.#clock.wallTime() - Math.max(usedAtMs, this.#awayUntilMs) > LIFE_MS[manner];
   }
 
-  /** Waits for an answer of the state; when the state is away, the lives of filters begin anew. */
+  /** Waits for an answer of the state; when the state is away, all lifetimes begin anew. @throws The state's error. */
   async noting<Value>(asked: Promise<Value>): Promise<Value> {
     try {
       return await asked;

@@ -1,5 +1,5 @@
-// Formatters turn blocks that came or went into the items of a filter: one for each kind of filter of each family.
-// Those of block networks do what geth does, those of epoch networks what conflux-rust does.
+// Formatters turn added and removed blocks into the items of a filter: one formatter for each kind of filter of each
+// family. The formatters of block networks follow geth, those of epoch networks conflux-rust.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
@@ -10,59 +10,57 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";
 
-/** The filters of one family. */
+/** The formatters of one family. */
 export type Formatters = {
   logs(criteria: Criteria): Formatter;
   readonly blocks: Formatter;
-  /** The header of each block that became canonical; nothing for blocks that no longer are. */
+  /** The header of each block that became canonical; no items for removed blocks. */
   readonly heads: Formatter;
-  /** The formatter of log subscriptions, where they are told other things than polled filters. */
+  /** The formatter of log subscriptions, where their items differ from those of polled filters. */
   pushedLogs?(criteria: Criteria): Formatter;
   readonly whole: WholeItems;
 };
 
-/** How whole transactions, or blocks of epochs, are fetched for items that are hashes. */
+/** The call that fetches the whole transaction, or the block of an epoch, for an item that is a hash. */
 type WholeItems = {
   readonly method: string;
   /** The parameters after the hash. */
   readonly params: readonly unknown[];
-  /** @param result undefined: no node has it any more. @returns undefined when a node must have it. */
+  /** The whole item. @param result undefined when no node has the item. @returns undefined when the call has failed. */
   told(result: Buffer | undefined, hash: string): RawJson | undefined;
 };
 
 /** Turns blocks into a filter's items. */
 export type Formatter = {
-  /** Which logs, where the items are logs. */
+  /** The matcher of logs, where the items are logs. */
   readonly matcher?: LogMatcher | "nothing";
-  /** Used instead of the removed blocks' items, where the family tells only the fork of a reorganisation. */
+  /** The items that replace those of the removed blocks, where the family reports only the fork point of a reorg. */
   reverted?(fork: Position): readonly RawJson[];
-  /**
-   * An item of a removed block as it was when the block was added; left out where nothing is told of removed blocks.
-   */
+  /** Turns the item of a removed block back into that of the added block; absent where removed blocks have no items. */
   restored?(dropped: RawJson): RawJson;
   /** The items of a block that is no longer canonical. */
   dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
   /** The items of a canonical block. */
   added(block: StoredBlock, view: ChainView): readonly RawJson[];
   /**
-   * The items of the canonical blocks from one number to another, all within the window. If they have more than `most`
-   * items, those of the first blocks only. Undefined when some block cannot be had.
+   * The items of the canonical blocks of a range within the window; beyond `most` items, those of the first blocks only.
+   * undefined when the store lacks some block.
    */
   addedWithin(range: LogRange, most: number, view: ChainView): Promise<BlockItems | undefined>;
 };
 
-/** The items of blocks up to the block `to`, with it. */
+/** The items of blocks up to the number `to`, inclusive. */
 export type BlockItems = {
   readonly items: readonly RawJson[];
-  /** More logs after the items, too many to be held. */
+  /** More logs after the items, too many for memory. */
   readonly more?: LogSelection | undefined;
   readonly to: number;
 };
 
-/** `eth_*`. */
+/** The formatters of `eth_*`. */
 export const blockFormatters: Formatters = {
   logs: (criteria) => logsOfBlocks(criteria as LogFilter),
-  // The hash of each block that became canonical; nothing for blocks that no longer are.
+  // The hash of each block that became canonical; no items for removed blocks.
   blocks: {
     dropped: () => [],
     added: ({ hash }) => [asJson(hash)],
@@ -76,7 +74,7 @@ export const blockFormatters: Formatters = {
   whole: {
     method: "eth_getTransactionByHash",
     params: [],
-    // The transaction was replaced, so only its hash is left.
+    // A null result: another transaction replaced this one, so only its hash is left.
     told: (result, hash) =>
       result ?? `{"hash":${hash},"blockHash":null,"blockNumber":null,"transactionIndex":null}`,
   },
@@ -84,7 +82,7 @@ export const blockFormatters: Formatters = {
 
 /** A formatter with one item for each block. */
 function headsAs(itemOf: (block: StoredBlock) => string): Formatter {
-  // Kept, since all subscriptions are told of the same few blocks.
+  // Remembered, since all subscriptions report the same few blocks.
   let last: { readonly hash: string; readonly item: string } | undefined;
   const itemFor = (block: StoredBlock): string => {
     if (last?.hash !== block.hash) last = { hash: block.hash, item: itemOf(block) };
@@ -93,7 +91,7 @@ function headsAs(itemOf: (block: StoredBlock) => string): Formatter {
   return eachAs((block) => [itemFor(block)]);
 }
 
-/** A formatter with the same items for a block whenever it is added, and none when it is removed. */
+/** A formatter with the same items for a block each time the block is added, and no items when it is removed. */
 function eachAs(told: (block: StoredBlock) => readonly string[]): Formatter {
   return {
     dropped: () => [],
@@ -106,7 +104,7 @@ function eachAs(told: (block: StoredBlock) => readonly string[]): Formatter {
   };
 }
 
-/** An epoch as `cfx_subscribe` tells it. */
+/** An epoch as `cfx_subscribe` reports it. */
 const epochOf = (epoch: StoredBlock): string =>
   JSON.stringify({
     epochNumber: toQuantity(epoch.number),
@@ -114,14 +112,14 @@ const epochOf = (epoch: StoredBlock): string =>
   });
 
 /**
- * `cfx_*`: the hashes of all blocks of new epochs, or matching logs. Of a pivot change only its epoch is told
- * (`revertTo`), and no removed logs.
+ * The formatters of `cfx_*`: the hashes of all blocks of new epochs, or matching logs. A pivot change has one item, its
+ * epoch (`revertTo`), and no removed logs.
  */
 export const epochFormatters = (networkId: number): Formatters => ({
   logs: (criteria) => logsOfEpochs(criteria as EpochLogFilter, networkId),
   blocks: eachAs(blockHashesOf),
   heads: headsAs(epochOf),
-  // A subscription is told the last epoch that stays, a polled filter the first one that is removed.
+  // For a subscription `revertTo` is the last epoch that stays; for a polled filter, the first removed epoch.
   pushedLogs: (criteria) => ({
     ...logsOfEpochs(criteria as EpochLogFilter, networkId),
     reverted: ({ number }) => [revertTo(number)],
@@ -137,7 +135,7 @@ const revertTo = (epoch: number): string => JSON.stringify({ revertTo: toQuantit
 
 const asJson = (hash: string): string => `"${hash}"`;
 
-/** An epoch has the hashes of its blocks in the place of a block's transaction hashes. */
+/** A stored epoch has the hashes of its blocks in the place of a block's transaction hashes. */
 const blockHashesOf = (epoch: StoredBlock): string[] =>
   epoch.transactionHashes().map((hash) => asJson(hash));
 
@@ -157,8 +155,8 @@ function oneByOne(
 }
 
 /**
- * The matching logs; those of removed blocks with `removed: true`. A filter that names its range in numbers or by a
- * block hash gets logs of that range only.
+ * A formatter of matching logs; logs of removed blocks have `removed: true`. A filter whose range has block numbers, or
+ * a block hash, gets logs of that range only.
  */
 function logsOfBlocks(filter: LogFilter): Formatter {
   const matcher = matcherOf(filter);
@@ -214,7 +212,7 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
   };
 }
 
-/** @param upTo.most With one item more, it ends with the block of the last one. */
+/** The found logs as items. A search with more than `most` logs ended with the block of the last log; others, at `to`. */
 export function itemsOf(
   found: LogSelection,
   { most, to }: { readonly most: number; readonly to: number },

@@ -54,7 +54,7 @@ const pass = async (minutes: number): Promise<void> => {
 const kept = async (): Promise<string[]> =>
   (await state.list("filter ")).map(({ key }) => key.slice("filter ".length));
 
-/** What is removed takes a while on disk. */
+/** Waits until only these keys are left: a removal takes a while on disk. */
 const leaves = (...keys: string[]): Promise<unknown> =>
   until(`only ${keys} are kept`, async () => isDeepStrictEqual(await kept(), keys));
 

@@ -1,5 +1,5 @@
-// The filters of one network as they are kept in the state, and those of them that are in use here. Ends filters that
-// nobody polls any more.
+// The filters of one network in the state, and those of them that this process has in use. One process ends the filters
+// that have expired.
 import { randomBytes } from "node:crypto";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -26,11 +26,11 @@ import { encodePushed } from "./pushed-record.ts";
 
 export type KeptFiltersOptions = {
   readonly network: string;
-  /** The most filters of one key, over all networks; and the most subscriptions. */
+  /** The most filters, and the most subscriptions, of one key over all networks. */
   readonly perKey: Readonly<Record<FilterManner, number>>;
-  /** Other processes may poll the same filters. */
+  /** Whether other processes may poll the same filters. */
   readonly isShared: boolean;
-  /** Whether this process ends filters that nobody polls: one process of each gateway does. */
+  /** Whether this process ends expired filters: one process of each gateway does. */
   readonly sweeps: boolean;
 };
 
@@ -44,12 +44,9 @@ export type KeptFiltersParts = {
 };
 
 const SWEPT_EVERY_MS = 30_000;
-/**
- * For a key that has too many filters, this much time passes before it is looked again whether some have ended, in
- * milliseconds.
- */
+/** The shortest time after a sweep until a key with too many filters causes another sweep, in milliseconds. */
 const SWEPT_AGAIN_AFTER_MS = 1_000;
-/** How many filters are looked at without a pause. */
+/** The number of filters between two pauses of a sweep. */
 const SWEPT_AT_ONCE = 500;
 
 export class KeptFilters {
@@ -74,14 +71,14 @@ export class KeptFilters {
     this.#options = { ...this.#options, perKey };
   }
 
-  /** From now on filters that nobody polls are ended. */
+  /** Begins the sweeps, which end expired filters. */
   start(): void {
     this.#lifetime.begin();
     const parts = { clock: this.#parts.clock, signal: this.#closing.signal };
     if (this.#options.sweeps) this.#sweeping = repeat(SWEPT_EVERY_MS, () => this.#sweep(), parts);
   }
 
-  /** Reads the kept filters, for the one process that sweeps them. @throws While the state is away. */
+  /** The records of all kept filters; none in a process that does not sweep. @throws While the state is away. */
   async takeUp(): Promise<readonly FilterRecord[]> {
     if (!this.#options.sweeps) return [];
     const entries = await this.#parts.state.list(this.#prefix);
@@ -97,10 +94,9 @@ export class KeptFilters {
   }
 
   /**
-   * Keeps a new filter, which begins where `begin` says.
-   * @param by The name of what pushes it; left out: its client polls.
-   * @returns The id, see `newId`.
-   * @throws RpcError when its key has too many.
+   * Writes a new filter, which begins at the cursor that `begin` gives.
+   * @param by The name of the pusher of a subscription; undefined: the client polls.
+   * @throws RpcError when the key has too many filters.
    */
   async add(
     asked: FilterQuestion,
@@ -122,13 +118,13 @@ export class KeptFilters {
         : encodePushed({ by, asked, ...used, arrived: 0, steps });
     const id = newId();
     const counted = { ...counting, key: this.#prefix + id, text };
-    // Others may be made at the same time: there was room at first, and may be none now.
+    // Other calls make filters at the same time: the room at first may be used up now.
     if (!(await addCounted(counted, perKey, state))) throw errors.tooManyFilters(perKey, manner);
     this.#count(asked, 1);
     return { id, key: counted.key, text };
   }
 
-  /** A subscription of this key; undefined when there is none. @throws RpcError while the state is away. */
+  /** A subscription; undefined when this key has none with the id. @throws RpcError while the state is away. */
   async pushed(id: string, holder: string): Promise<KeptFilter | undefined> {
     const key = this.#prefix + id;
     const text = await this.#lifetime.noting(this.#parts.state.get(key));
@@ -141,7 +137,7 @@ export class KeptFilters {
   }
 
   /**
-   * The filter; undefined when this key has no such filter: unknown filters, ended ones and those of another key look
+   * The filter; undefined when this key has no such filter: unknown filters, ended filters and those of another key look
    * the same.
    * @throws RpcError while the state is away.
    */
@@ -156,7 +152,7 @@ export class KeptFilters {
     return isOver ? undefined : filter;
   }
 
-  /** Another process may have polled it since. */
+  /** Whether another process used the filter lately, as the state says. */
   async #askForUseElsewhere(name: string, manner: FilterManner): Promise<boolean> {
     if (!this.#options.isShared) return false;
     const text = await this.#lifetime.noting(this.#parts.state.get(this.#prefix + name));
@@ -168,7 +164,7 @@ export class KeptFilters {
     const { isShared } = this.#options;
     const key = this.#prefix + name;
     const text = await this.#lifetime.noting(state.get(key));
-    // Another call may have opened it meanwhile: a filter is open once.
+    // Another call may have opened the filter meanwhile: a process opens each filter once.
     const isOpen = this.#open.get(name);
     if (isOpen || text === undefined) return isOpen;
     const usedAtMs = this.#lastUse(decodeFilter(text));
@@ -177,13 +173,13 @@ export class KeptFilters {
     return filter;
   }
 
-  /** The last use as far as this process knows: another process writes it late. */
+  /** The latest time at which the filter can have been used: another process writes a use up to a minute late. */
   #lastUse({ usedAtMs }: FilterRecord): number {
     const lateMs = this.#options.isShared ? WRITTEN_LATE_MS : 0;
     return usedAtMs + lateMs;
   }
 
-  /** @returns false when it was gone already. */
+  /** Ends a filter. @returns false when the filter was gone already. */
   async end(id: string): Promise<boolean> {
     const name = id.toLowerCase();
     const key = this.#prefix + name;
@@ -203,7 +199,7 @@ export class KeptFilters {
     return true;
   }
 
-  /** @returns Whether there is room, perhaps after filters that nobody polls were ended. */
+  /** @returns Whether the key has room, if need be after a sweep. */
   async #makeRoom(counting: Parameters<typeof hasRoom>[0]): Promise<boolean> {
     const { state, clock } = this.#parts;
     const perKey = this.#options.perKey[counting.manner];
@@ -213,7 +209,7 @@ export class KeptFilters {
     return hasRoom(counting, perKey, state);
   }
 
-  /** Ends the filters that nobody polls any more. */
+  /** Ends the expired filters. */
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
     this.#sweptAtMs = clock.now();
@@ -226,7 +222,7 @@ export class KeptFilters {
       const id = key.slice(this.#prefix.length);
       const usedHereAtMs = this.#open.get(id)?.usedAtMs ?? Number.NEGATIVE_INFINITY;
       const record = decodeFilter(text);
-      // Another process may have polled it since.
+      // Another process may have used the filter since.
       const usedAtMs = Math.max(usedHereAtMs, this.#lastUse(record));
       const isOver = this.#lifetime.isOver(usedAtMs, mannerOf(record));
       if (!isOver || !(await this.#remove(key, text))) left.push(record);
@@ -247,14 +243,14 @@ export class KeptFilters {
     this.#tellCount();
   }
 
-  /** Only the process that sweeps counts the filters: several processes change them. */
+  /** Reports the counts from the sweeping process alone: its sweeps see the changes of all processes. */
   #tellCount(): void {
     if (!this.#options.sweeps) return;
     this.#parts.metrics.filtersCounted(this.#options.network, this.#kinds);
   }
 }
 
-/** A random QUANTITY of 32 digits: js-conflux-sdk takes no shorter ones. */
+/** A random QUANTITY of 32 digits: js-conflux-sdk takes no shorter ids. */
 export function newId(): string {
   const bytes = randomBytes(16);
   bytes[0] = (bytes[0] ?? 0) | 0x10;
@@ -264,9 +260,9 @@ export function newId(): string {
 const UNSERVED_SWEPT_EVERY_MS = 300_000;
 
 /**
- * Ends the filters of networks that are no longer served, until the signal aborts. A network ends its own filters while
- * it is served; later they would count for their keys for ever. Another gateway with another configuration may serve
- * such a network, so only filters that nobody polls are ended.
+ * Ends expired filters of networks that the gateway no longer serves, until the signal aborts. Only served networks
+ * sweep their filters; other filters would count for their keys for ever. Filters in use stay, since another gateway
+ * with another configuration may serve the network.
  */
 export function endUnserved(
   isServed: (network: string) => boolean,
@@ -283,7 +279,7 @@ export function endUnserved(
     for (const [index, { key, text }] of entries.entries()) {
       if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();
       const [, network = ""] = key.split(" ");
-      // Names of networks have no underscores, so this is another entry about filters.
+      // Names of networks have no underscores, so an underscore begins another kind of entry.
       if (network.startsWith("_") || isServed(network)) continue;
       const record = decodeFilter(text);
       if (!lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;

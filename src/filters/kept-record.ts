@@ -1,5 +1,5 @@
-// The record of one filter as the state has it. Other processes change it, too. A change that could not be written
-// while the state was away is owed, and written later.
+// The record of one filter in the state, which other processes change, too. A change that cannot be written while the
+// state is away is owed: this process writes the change later.
 
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
@@ -13,17 +13,17 @@ export type KeptRecordParts = {
 
 export type Changed = Partial<Record<keyof FilterRecord, unknown>>;
 
-/** How soon an owed change is tried again, in milliseconds. */
+/** The pause between attempts to write an owed change, in milliseconds. */
 const OWED_AGAIN_AFTER_MS = 250;
 
 export class KeptRecord {
-  /** As it was read or written last. Each change makes another object. */
+  /** The record as read or written last. Each change makes another object. */
   record: FilterRecord;
   /** The text of the record in the state. */
   #text: string;
   /**
-   * A change that the state does not have yet, because it could not be reached. The change is made if the state still
-   * has one of these texts: a write that failed may have happened.
+   * A change that this process owes the state. The change is valid while the state has one of `texts`: the last known
+   * text, and those of failed writes, which may have happened.
    */
   #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
   #isPaying = false;
@@ -44,12 +44,12 @@ export class KeptRecord {
     return this.#turns.run(task);
   }
 
-  /** Resolves when nothing is left to write, or the state is away. */
+  /** Resolves when no change is left to write, or the state is away. */
   async atRest(): Promise<void> {
     await this.#turns.idle();
   }
 
-  /** As `atRest`, but what cannot be written is not tried again. */
+  /** As `atRest`; it also ends the attempts to write an owed change. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#turns.idle();
@@ -59,12 +59,12 @@ export class KeptRecord {
     return this.#owed !== undefined;
   }
 
-  /** Reads the record again, since another process may have changed it. @returns false when it is gone. */
+  /** Reads the record again, since another process may have changed it. @returns false when the record is gone. */
   async refresh(): Promise<boolean> {
     return this.#adopt(await this.#parts.state.get(this.#key));
   }
 
-  /** @returns false when another process was faster. */
+  /** Writes the change. @returns false when another process changed the record first. */
   async write(changed: Changed): Promise<boolean> {
     const record = this.#with(changed);
     const before = this.#text;
@@ -76,7 +76,7 @@ export class KeptRecord {
     return true;
   }
 
-  /** @param otherwise What is owed instead when the write failed: the client is told nothing then. */
+  /** @param otherwise The change that is owed when the write fails: then the client gets an error, and no items. */
   async writeOrOwe(changed: Changed, otherwise: Changed): Promise<boolean> {
     try {
       return await this.write(changed);
@@ -86,12 +86,12 @@ export class KeptRecord {
     }
   }
 
-  /** Writes the change, again and again until that succeeds; nobody waits for it. */
+  /** Writes the change in the background, and repeats the write until it succeeds. */
   owe(changed: Changed): void {
     this.#owe([this.#text], changed);
   }
 
-  /** Writes what is owed. @throws While the state is away. */
+  /** Writes the owed change. @throws While the state is away. */
   async pay(): Promise<void> {
     const owed = this.#owed;
     if (!owed) return;
@@ -109,7 +109,7 @@ export class KeptRecord {
     if (!this.#isPaying) void this.#payAgainAndAgain();
   }
 
-  /** Takes turns with the polls: another process may poll next, and must not wait for a poll here. */
+  /** Does not wait for the next poll to write the owed change: the client may poll at another process next. */
   async #payAgainAndAgain(): Promise<void> {
     this.#isPaying = true;
     for (let isFirst = true; this.#owed && (isFirst || !this.#isClosed); isFirst = false) {

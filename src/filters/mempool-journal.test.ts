@@ -17,7 +17,7 @@ const result = (value: unknown): Reply => ({
   json: Buffer.from(JSON.stringify(value)),
 });
 
-/** Announces what it is told to. */
+/** A node that pushes the hashes of the test. */
 class PushingNode {
   readonly name: string;
   listener: { onHash(hash: string): void; onEnd(): void } | undefined;
@@ -31,7 +31,7 @@ class PushingNode {
   };
 }
 
-/** Has a filter, which it may forget. */
+/** A node that has a filter, and may forget the filter. */
 class PolledNode {
   readonly name = "polled";
   waiting: string[] = [];

@@ -1,6 +1,6 @@
-// The mempool journal of one network: the hashes of pending transactions that its nodes tell, merged, each once, in the
-// order in which they were seen, and bounded. Nodes are listened to only while there is a filter for them. All gateways
-// that listen write the journal: the first one that writes a hash writes it for all.
+// Writes the mempool journal of one network: the hashes of pending transactions that its nodes announce, merged, each
+// once, in the order of arrival, and bounded. A gateway listens to nodes only while filters need the journal. All
+// gateways that listen write the journal: the first gateway that writes a hash writes the hash for all.
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
@@ -10,19 +10,16 @@ import type { Pool } from "../upstream/pool.ts";
 import { JournalCopy, type MempoolFilters, type MempoolItems } from "./mempool-reader.ts";
 import { MempoolSources } from "./mempool-sources.ts";
 
-/** How many hashes wait to be written while the state is away. */
+/** The most hashes that wait for a write while the state is away. */
 const WAITING_AT_MOST = 65_536;
-/** How many hashes are written in one step, and how many steps follow each other. */
+/** The most hashes in one step of the state, and the most steps of one flush. */
 const WRITTEN_AT_ONCE = 512;
 const MOST_STEPS = 1_000;
-/**
- * After this time without a filter, nodes are no longer listened to: longer than any filter lives without a poll, in
- * milliseconds.
- */
+/** The gateway stops listening this long after the last use of a filter, in ms: longer than a filter lives unpolled. */
 const REST_AFTER_MS = 360_000;
-/** How long a new filter waits for the first node, in milliseconds. */
+/** The time that a new filter waits for the first node, in milliseconds. */
 const TIMEOUT_MS = 3_000;
-/** How often announced hashes are written, and hashes of other gateways read, in milliseconds. */
+/** The pause between two flushes, in milliseconds. */
 const FLUSHED_EVERY_MS = 1_000;
 
 export type JournalParts = {
@@ -34,14 +31,14 @@ export type JournalParts = {
 export class MempoolJournal implements MempoolFilters {
   readonly #copy: JournalCopy;
   readonly #sources: MempoolSources;
-  /** Hashes that nodes told and the journal does not have. */
+  /** Hashes that nodes announced and the journal does not have. */
   readonly #unwritten = new Set<string>();
-  /** Lower numbers were told to filters, or belong to hashes that were left out. */
+  /** The lowest end of the journal: lower numbers were given to clients, or belong to dropped hashes. */
   #least = 0;
-  /** How many hashes were left out since nothing could be written: filters that should have told them are lost. */
+  /** The hashes that were dropped while the state could not be written: filters that lack them are lost. */
   #left = 0;
   #usedAtMs = Number.NEGATIVE_INFINITY;
-  /** undefined while nobody is listened to. */
+  /** undefined while the gateway does not listen. */
   #listening: AbortController | undefined;
   /** Reads and writes of the state, one after the other. */
   readonly #turns = new Mutex();
@@ -61,9 +58,9 @@ export class MempoolJournal implements MempoolFilters {
     );
   }
 
-  /** When there are kept filters, nodes are listened to at once. */
+  /** Listens at once if kept filters exist. */
   async start(sequences: readonly number[]): Promise<void> {
-    // Hashes that were told, but not written any more, keep their numbers.
+    // Hashes that clients got, but that the state lost, keep their numbers.
     this.#least = Math.max(0, ...sequences);
     if (sequences.length > 0) this.listen();
   }
@@ -74,7 +71,7 @@ export class MempoolJournal implements MempoolFilters {
     await this.#turns.run(() => this.#flush()).catch(() => undefined);
   }
 
-  /** @throws RpcError -32601 when no node tells of pending transactions, 503 when none could be asked. */
+  /** @throws RpcError -32601 when no node announces pending transactions, 503 when no node could be asked. */
   async begin(caller: { readonly signal: AbortSignal }): Promise<number> {
     this.listen();
     const { clock } = this.#parts;
@@ -94,13 +91,11 @@ export class MempoolJournal implements MempoolFilters {
   ): Promise<MempoolItems | undefined> {
     this.listen();
     await this.#turns.run(() => this.#flush());
-    if (sequence > this.#copy.end) this.#least = sequence; // the state lost hashes that were told
+    if (sequence > this.#copy.end) this.#least = sequence; // the state lost hashes that clients got
     return this.#copy.since(sequence, most);
   }
 
-  /**
-   * The end of the journal, after all that the nodes know is in it: a filter does not tell what was there before it.
-   */
+  /** The end of the journal, once it has all hashes that the nodes know: a new filter must not deliver older hashes. */
   async #caughtUp(): Promise<number> {
     const { clock } = this.#parts;
     await within(TIMEOUT_MS, this.#sources.catchUp(), { clock });
@@ -108,7 +103,7 @@ export class MempoolJournal implements MempoolFilters {
     return this.#copy.end;
   }
 
-  /** To be called when somebody has a filter. */
+  /** Listens to the nodes. Called with each use of a filter. */
   listen(): void {
     this.#usedAtMs = this.#parts.clock.now();
     if (this.#listening) return;
@@ -135,7 +130,7 @@ export class MempoolJournal implements MempoolFilters {
     if (this.#unwritten.size > WAITING_AT_MOST) this.#leaveOldest();
     if (this.#isFlushPlanned) return;
     this.#isFlushPlanned = true;
-    this.#turns.run(() => this.#flush()).catch(() => undefined); // it is tried again within a second
+    this.#turns.run(() => this.#flush()).catch(() => undefined); // the next flush comes within a second
   }
 
   #leaveOldest(): void {
@@ -144,12 +139,12 @@ export class MempoolJournal implements MempoolFilters {
     this.#left += 1;
   }
 
-  /** Writes the announced hashes, and reads those that others wrote. */
+  /** Writes the announced hashes, and reads those that other gateways wrote. */
   async #flush(): Promise<void> {
     this.#isFlushPlanned = false;
     const { end } = this.#copy;
     await this.#copy.catchUp();
-    // Other gateways wrote meanwhile, also the hashes that were left out here.
+    // If other gateways wrote meanwhile, they also wrote the hashes that were dropped here.
     if (this.#left > 0 && this.#copy.end === end) this.#least = end + this.#left;
     this.#left = 0;
     for (let step = 0; step < MOST_STEPS; step += 1) {

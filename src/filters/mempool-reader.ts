@@ -1,5 +1,5 @@
-// The journal of mempool transactions as each process reads it: hashes with rising numbers and no gaps, of which the
-// oldest are forgotten. The writer listens to nodes and writes the journal (mempool-journal.ts); servers only read it.
+// Reads the mempool journal: the hashes of pending transactions with consecutive numbers, of which the oldest are
+// dropped. The writer listens to nodes and writes the journal (mempool-journal.ts); servers only read it.
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
@@ -7,18 +7,18 @@ import type { JournalPart, State } from "../state/state.ts";
 
 /** The part of the journal that filters for pending transactions use. */
 export type MempoolFilters = {
-  /** @param sequences The positions of the filters that are kept. */
+  /** @param sequences The positions of the kept filters. */
   start(sequences: readonly number[]): Promise<void>;
   close(): Promise<void>;
   /** The position at which a new filter begins. @throws RpcError */
   begin(caller: { readonly signal: Signal }): Promise<number>;
-  /** The first `most` hashes from this number on, as JSON; undefined when some of them are no longer kept. */
+  /** The first `most` hashes from this number on, as JSON; undefined when the journal has dropped some of them. */
   since(sequence: number, most?: number): Promise<MempoolItems | undefined>;
 };
 
 export type MempoolItems = { readonly items: string[]; readonly at: { readonly sequence: number } };
 
-/** How many hashes are kept. A filter that is further behind is lost. */
+/** The number of hashes that the journal keeps. A filter that is further behind is lost. */
 const KEPT = 32_768;
 
 /** One process's copy of the journal. */
@@ -38,7 +38,7 @@ export class JournalCopy {
     this.#state = parts.state;
   }
 
-  /** The number that the next hash gets. */
+  /** The number of the next hash. */
   get end(): number {
     return this.#first + this.#hashes.length;
   }
@@ -47,7 +47,7 @@ export class JournalCopy {
     return this.#known.has(hash);
   }
 
-  /** @returns undefined when some of them are no longer kept. */
+  /** The first `most` hashes from this number on; undefined when the copy has dropped some of them. */
   since(sequence: number, most: number): MempoolItems | undefined {
     if (sequence < this.#first) return undefined;
     const start = sequence - this.#first;
@@ -58,7 +58,7 @@ export class JournalCopy {
     };
   }
 
-  /** Reads the hashes that were written since. */
+  /** Reads the hashes that were written since the last read. */
   async catchUp(): Promise<void> {
     for (let end = Number.POSITIVE_INFINITY; this.end < end; ) {
       const part = await this.#state.readFrom(this.#journal, this.end);
@@ -68,8 +68,9 @@ export class JournalCopy {
   }
 
   /**
-   * Writes hashes that the journal does not have. When another process wrote meanwhile, it reads those hashes instead.
-   * @param least The journal ends at this number or later: lower numbers were told to filters, or left out.
+   * Writes hashes that the journal does not have. When another process wrote meanwhile, reads that process's hashes
+   * instead.
+   * @param least The lowest end of the journal: clients got hashes with lower numbers, or the writer dropped the hashes.
    */
   async append(hashes: readonly string[], least: number): Promise<void> {
     const request = { at: this.end, items: hashes, kept: KEPT, least };
@@ -87,7 +88,7 @@ export class JournalCopy {
     this.#first = first;
   }
 
-  /** Forgets all earlier hashes: there is a gap between their numbers and the next ones. */
+  /** Drops all earlier hashes, since a gap separates their numbers from the next ones. */
   #beginAt(sequence: number): void {
     this.#hashes = [];
     this.#known.clear();
@@ -97,13 +98,13 @@ export class JournalCopy {
 
 /** The process that listens to the nodes, as servers see it. */
 export type MempoolWriter = {
-  /** @throws RpcError */
+  /** The position at which a new filter begins. @throws RpcError */
   beginPending(): Promise<number>;
-  /** To be called while there are filters: the writer listens to nodes then. */
+  /** Called while filters exist, so that the writer listens to the nodes. */
   listenToPending(): void;
 };
 
-/** How often the writer is told that there are filters, in milliseconds. */
+/** The pause between two messages to the writer that filters exist, in milliseconds. */
 const TOLD_EVERY_MS = 30_000;
 
 /** The journal for a process that does not listen to nodes. */

@@ -1,5 +1,5 @@
-// The nodes of one network as sources of mempool transactions: all of them, while somebody listens. A node pushes its
-// transactions, or has a filter of its own that is polled.
+// Listens to all nodes of one network for mempool transactions. A node pushes its transactions, or has a filter of its
+// own that this process polls.
 import { isHash } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -14,7 +14,7 @@ type MempoolSourcesParts = {
 type Node = ReturnType<Pool["usable"]>[number];
 
 export class MempoolSources {
-  /** By the node itself: another node of the same name may take its place. */
+  /** By the node's object, not its name: another node of the same name may take its place. */
   readonly #sources = new Map<Node, MempoolSource>();
   #changed: (() => void)[] = [];
   readonly #prefix: "eth" | "cfx";
@@ -40,7 +40,7 @@ export class MempoolSources {
     look();
   }
 
-  /** "nobody": all nodes were asked, and none tells pending transactions. */
+  /** "nobody": all nodes have answered, and none announces pending transactions. */
   get state(): "open" | "nobody" | "unclear" {
     const states = [...this.#sources.values()].map(({ state }) => state);
     if (states.includes("open")) return "open";
@@ -48,12 +48,12 @@ export class MempoolSources {
     return isAnswered && this.#parts.pool.isSettled() ? "nobody" : "unclear";
   }
 
-  /** Resolves when all that the nodes have told so far was passed on. */
+  /** Resolves when `onHash` has got all transactions that the nodes know so far. */
   async catchUp(): Promise<void> {
     await Promise.all([...this.#sources.values()].map((source) => source.catchUp()));
   }
 
-  /** Resolves when the state of some node has changed. */
+  /** Resolves when the state of some node has changed, or after `withinMs` milliseconds. */
   change(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#parts.clock.after(withinMs, resolve);
@@ -86,22 +86,22 @@ export class MempoolSources {
 type MempoolSourceParts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly onHash: (hash: string) => void;
-  /** Is called when the state of the node has changed. */
+  /** Called when the state of the node has changed. */
   readonly onChange: () => void;
 };
 
-/** The node lacks the method, or the filter that was asked for. */
+/** The result of a node that lacks the method, or the filter. */
 const MISSING = Symbol("missing");
 
 const POLLED_EVERY_MS = 500;
 const TRIED_AGAIN_AFTER_MS = 1_000;
-/** A node that can do neither is asked again after this time: it may have been restarted with other settings. */
+/** In milliseconds until a node that can neither push nor be polled is asked again: its settings may have changed. */
 const MISSING_FOR_MS = 60_000;
 
 class MempoolSource {
   state: "opening" | "open" | "missing" | "away" = "opening";
   #isPolling = false;
-  /** Called when the next poll is done. */
+  /** Called after the next poll. */
   #waiting: (() => void)[] = [];
   #wake: () => void = () => undefined;
   readonly #node: Node;
@@ -115,7 +115,7 @@ class MempoolSource {
     this.#parts = parts;
   }
 
-  /** Resolves when all that the node has told so far was passed on: at once where it pushes. */
+  /** Resolves when the node's transactions so far were passed on: after the next poll; at once where the node pushes. */
   catchUp(): Promise<void> {
     if (!this.#isPolling) return Promise.resolve();
     return new Promise((resolve) => {
@@ -150,7 +150,7 @@ class MempoolSource {
     return isOpen;
   }
 
-  /** Polls until the node fails, or has no such filter. A filter that the node forgot is made again. */
+  /** Polls until the node fails, or lacks the method. When the node forgets the filter, makes another filter. */
   async #poll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const id = await this.#ask("newPendingTransactionFilter", "[]", signal);
@@ -178,7 +178,7 @@ class MempoolSource {
     return "failed";
   }
 
-  /** Resolves when the next poll is due, or somebody waits for it. */
+  /** Resolves when the next poll is due, or `catchUp` waits for a poll. */
   async #rest(signal: AbortSignal): Promise<void> {
     if (this.#waiting.length > 0) return;
     const woken = new AbortController();
@@ -188,7 +188,7 @@ class MempoolSource {
     this.#wake = () => undefined;
   }
 
-  /** The node's result; undefined when there is none. */
+  /** The node's result; MISSING when it refuses; undefined after any other failure. */
   async #ask(method: string, paramsJson: string, signal: AbortSignal): Promise<unknown> {
     const reply = await this.#node.ask(`${this.#prefix}_${method}`, paramsJson, signal, {
       purpose: "follow",

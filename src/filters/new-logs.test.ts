@@ -15,7 +15,7 @@ type Log = { readonly address: string; readonly topics: readonly string[] };
 const address = (of: number): string => `0x${of.toString(16).padStart(40, "0")}`;
 const topic = (of: number): string => `0x${of.toString(16).padStart(64, "0")}`;
 
-/** The chain as it is: the blocks, the last of them the head. */
+/** A view of a chain of these blocks; the last block is the head. */
 const viewOf = (blocks: readonly Block[]): ChainView => {
   const view = {
     head: blocks.at(-1),
@@ -85,7 +85,7 @@ it("passes over those that ask for other terms, unless blocks were dropped", () 
   let seen = chain.slice(0, 1);
   const newLogs = new NewLogs({ view: () => viewOf(seen) });
   newLogs.look();
-  expect(newLogs.mayMatch(other)).toBe(true); // what was before is not known
+  expect(newLogs.mayMatch(other)).toBe(true); // the blocks before the first look are unknown
   seen = chain;
   newLogs.look();
   expect(newLogs.mayMatch(other)).toBe(false);

@@ -1,24 +1,24 @@
-// Which log subscriptions a chain update may concern. This is found once for all of them: most match nothing, and need
-// not look.
+// Finds the log subscriptions that a chain update may concern, once for all of them: most match no new log, and need
+// not look at the chain.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 
 type NewLogsParts = { readonly view: () => ChainView | undefined };
 
-/** An update of more blocks is not examined: all streams look. */
+/** After an update of more blocks all streams look. */
 const MOST_BLOCKS = 64;
 
 type Matcher = LogMatcher | "nothing" | undefined;
 
 export class NewLogs<Stream> {
   #head: Position | undefined;
-  /** The terms of all logs of the new blocks; undefined when blocks were also removed. */
+  /** The terms of all logs of the new blocks; undefined when the update may concern all streams. */
   #terms: ReadonlySet<number> | undefined;
   readonly #all = new Map<Stream, Matcher>();
   /** Streams that ask for no terms: each update concerns them. */
   readonly #always = new Set<Stream>();
-  /** Streams that ask for logs with one of some terms, by each of these terms. */
+  /** Streams that ask for logs with any of some terms, by each of these terms. */
   readonly #byTerm = new Map<number, Set<Stream>>();
   readonly #parts: NewLogsParts;
 
@@ -26,12 +26,12 @@ export class NewLogs<Stream> {
     this.#parts = parts;
   }
 
-  /** The head that was seen last. */
+  /** The head at the last `look`. */
   get head(): Position | undefined {
     return this.#head;
   }
 
-  /** @param matcher Which logs the stream tells; undefined: it tells something else. */
+  /** @param matcher The matcher of a stream of logs; undefined for any other stream. */
   add(stream: Stream, matcher: Matcher): void {
     this.#all.set(stream, matcher);
     const terms = fewestTerms(matcher);
@@ -53,7 +53,7 @@ export class NewLogs<Stream> {
     }
   }
 
-  /** To be called when the chain was updated. @returns The head at the look before, if blocks were only added since. */
+  /** Called after a chain update. @returns The head at the previous `look`, if the chain only added blocks since. */
   look(): Position | undefined {
     const before = this.#head;
     const view = this.#parts.view();
@@ -84,7 +84,7 @@ export class NewLogs<Stream> {
   }
 }
 
-/** The condition with the fewest terms; undefined where there is none. */
+/** The terms of the condition that has the fewest; undefined where the matcher has no condition. */
 function fewestTerms(matcher: Matcher): ReadonlySet<number> | undefined {
   if (matcher === "nothing") return NO_TERMS;
   const [first, ...others] = matcher?.conditions ?? [];
@@ -100,7 +100,7 @@ function hasOne(wanted: ReadonlySet<number>, terms: ReadonlySet<number>): boolea
   return false;
 }
 
-/** The terms of the blocks that were added; undefined when blocks were also removed, or are not stored. */
+/** The terms of the added blocks; undefined when blocks were also removed, are too many, or are not stored. */
 function termsSince(before: Position, view: ChainView): Set<number> | undefined {
   if (view.head.number - before.number > MOST_BLOCKS) return undefined;
   const terms = new Set<number>();

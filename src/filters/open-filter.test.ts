@@ -12,7 +12,7 @@ import { type Changes, type Delivery, type Look, OpenFilter } from "./open-filte
 const KEY = "filter main 0x1";
 const at = (number: number) => ({ number, hash: `0x${number}` });
 const nothing: Look = async ([place = at(0)]) => ({ items: [], at: place });
-/** Tells all numbers from where the client is up to this one. */
+/** A look whose items are the numbers after the client's cursor, up to `last`. */
 const upTo =
   (last: number): Look =>
   async ([place]) => {
@@ -58,7 +58,7 @@ afterEach(async () => {
 });
 
 const itemsOf = async (polled: Promise<Changes | undefined>) => (await polled)?.items;
-/** What a caller is told who gets its answer. */
+/** The items of a poll whose answer arrives. */
 const heard = async (look: Look) => {
   const answer = new Answer();
   const items = await itemsOf(filter.poll(look, answer.caller, 0));
@@ -137,7 +137,7 @@ describe("a poll", () => {
 });
 
 describe("while the state is away", () => {
-  /** What becomes of the next changes, whose answer is lost; then it is there again. */
+  /** The fates of the next updates, whose answers are lost; after these updates the state is back. */
   let fates: ("applied" | "never")[];
 
   beforeEach(async () => {
@@ -159,7 +159,7 @@ describe("while the state is away", () => {
       { state: failing, clock },
     );
   });
-  /** Where the client may be, as the look is told. */
+  /** The cursors at which the client may be, as a look gets them. */
   const places = async (): Promise<readonly unknown[]> => {
     let seen: readonly unknown[] = [];
     await heard(async (all) => {

@@ -1,4 +1,4 @@
-// One filter while it is used. It takes one poll after the other, and knows which items its client has for certain.
+// One filter in use. The filter serves one poll after the other, and knows which items its client has for certain.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -8,44 +8,44 @@ import { orAborted } from "../lib/waiting.ts";
 import type { Cursor, FilterRecord } from "./filter-record.ts";
 import { KeptRecord, type KeptRecordParts } from "./kept-record.ts";
 
-/** How the answer that a poll is part of is sent. */
+/** The sending of the answer that a poll is part of. */
 export type Delivery = {
-  /** Calls `task` once, when the answer was handed to the network, or when it never will be. */
+  /** Calls `task` once: with true when the answer was handed to the network, with false when it never will be. */
   onSent(task: (wasSent: boolean) => void): void;
 };
 
 export type Changes = {
   readonly items: readonly RawJson[];
-  /** More logs after the items, too many to be held: they are read when they are sent. */
+  /** More logs after the items, too many for memory: the server reads them from the store as it sends them. */
   readonly more?: LogSelection | undefined;
   readonly at: Cursor;
 };
 
-/** Finds the items since a client was at one of the cursors. */
+/** Finds the items since the client was at one of the cursors. */
 export type Look = (cursors: readonly Cursor[]) => Promise<Changes>;
 
-/** One poll. It is given up when the caller's time was up and the caller got an error instead. */
+/** The cursor after one poll. A poll is given up when its caller's deadline passed: the caller got an error instead. */
 type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
 
-/** How much later than in memory a use may be written, in milliseconds. */
+/** The most by which `usedAtMs` in the state may lag behind the last use, in milliseconds. */
 export const WRITTEN_LATE_MS = 60_000;
-/** How long another process may take to note that its answer was sent, and how often this is checked. */
+/** In milliseconds: the wait for another process to note that its answer was sent, and the pause between two looks. */
 const ELSEWHERE_TIMEOUT_MS = 1_000;
 const LOOK_AGAIN_MS = 5;
-/** After this time no answer of another process is on its way any more, in milliseconds. */
+/** After this time no answer of another process is under way any more, in milliseconds. */
 const ELSEWHERE_AT_MOST_MS = 5_000;
 
 export class OpenFilter {
   usedAtMs: number;
   readonly #kept: KeptRecord;
-  /** Nothing happened between the cursor in this record and the cursor `at`. It is not written for itself. */
+  /** The chain had no items between the cursor of the record `since` and the cursor `at`; that is not worth a write. */
   #seen: { readonly since: FilterRecord; readonly at: Cursor } | undefined;
-  /** The answer that is being sent. */
+  /** The answer that the server is sending, with the polls in it. */
   #onItsWay:
     | { readonly delivery: Delivery; readonly steps: Step[]; readonly settled: Promise<void> }
     | undefined;
   #inLine = 0;
-  /** Whether other processes may poll it, too. */
+  /** Whether other processes may poll the filter, too. */
   readonly #isShared: boolean;
   readonly #clock: Pick<Clock, "now" | "sleep">;
 
@@ -63,17 +63,17 @@ export class OpenFilter {
     return this.#kept.record;
   }
 
-  /** Resolves when nothing is left to write, or the state is away. */
+  /** As `KeptRecord.atRest`. */
   atRest(): Promise<void> {
     return this.#kept.atRest();
   }
 
-  /** As `atRest`, but what cannot be written is not tried again. */
+  /** As `KeptRecord.close`. */
   close(): Promise<void> {
     return this.#kept.close();
   }
 
-  /** Notes a use that is no poll. @returns false when the filter is gone. */
+  /** Notes a use other than a poll. @returns false when the filter is gone. */
   async use(nowMs: number): Promise<boolean> {
     this.usedAtMs = nowMs;
     if (!this.#isShared) return true;
@@ -87,8 +87,8 @@ export class OpenFilter {
   }
 
   /**
-   * The items since the last poll whose answer was sent. The next poll waits until this answer is sent, so no item is
-   * answered twice, and none is lost with an answer that does not arrive.
+   * The items since the last poll whose answer was sent. A poll waits until the previous answer was sent or lost, so
+   * that the client gets each item once, and loses none with an answer that does not arrive.
    * @returns undefined when the filter is gone.
    */
   async poll(
@@ -126,7 +126,7 @@ export class OpenFilter {
     look: Look,
     { delivery, nowMs, isGivenUp }: Pick<Step, "isGivenUp"> & { delivery: Delivery; nowMs: number },
   ): Promise<Changes | "gone" | "again"> {
-    // Another poll may have come first.
+    // The answer of another poll may be under way by now.
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     const kept = this.#kept;
     if (!(await kept.refresh())) return "gone";
@@ -142,7 +142,7 @@ export class OpenFilter {
       return changes;
     }
     if (this.#onItsWay) return changes;
-    // Nothing happened since any cursor at which the client may be: so it is here.
+    // The chain has no items since any cursor at which the client may be: the newest cursor stands for all.
     if (unsure.length > 0)
       return (await kept.write({ told: changes.at, unsure: [] })) ? changes : "again";
     this.#seen = { since: this.record, at: changes.at };
@@ -151,7 +151,7 @@ export class OpenFilter {
   }
 
   /**
-   * Waits a little while another process is sending an answer: its client polls here next, and must not be told twice.
+   * Waits a little while another process is sending an answer: the client polls here next, and must not get items twice.
    * @returns false when the filter is gone.
    */
   async #answeredElsewhere(nowMs: number): Promise<boolean> {
@@ -170,7 +170,7 @@ export class OpenFilter {
   /** All cursors at which the client may be. */
   #cursors(): readonly Cursor[] {
     const last = this.#onItsWay?.steps.at(-1);
-    if (last) return [last.at]; // the same batch polls twice
+    if (last) return [last.at]; // one batch polls twice
     return [this.#toldAt, ...this.record.unsure];
   }
 
@@ -190,14 +190,14 @@ export class OpenFilter {
     delivery.onSent((wasSent) => {
       const arrived = wasSent ? lastDelivered(steps) : undefined;
       this.#onItsWay = undefined;
-      // This answer does not wait for the write: if the write is lost, the next poll only knows less.
+      // The next poll does not depend on this write: if the write is lost, the poll looks from more cursors.
       this.#kept.owe(arrived ? { told: arrived, unsure: [] } : { unsure });
       settle();
     });
   }
 }
 
-/** The last step before the first one that was given up, whose items the client did not get. */
+/** The cursor of the last step before the first given-up step, whose items the client did not get. */
 function lastDelivered(steps: readonly Step[]): Cursor | undefined {
   const end = steps.findIndex(({ isGivenUp }) => isGivenUp());
   return steps.slice(0, end < 0 ? steps.length : end).at(-1)?.at;

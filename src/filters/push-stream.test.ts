@@ -6,7 +6,7 @@ import { LookShelf, PushStream, StreamPosition } from "./push-stream.ts";
 
 const block = (number: number): Position => ({ number, hash: `0x${number}` });
 
-/** A chain whose head the test moves, and a stream that is told the number of each block from a number on. */
+/** A chain whose head the test moves, and a stream whose items are the numbers of the blocks from `from` on. */
 function streamOver(options: { bytes?: number; from?: number; way?: [] } = {}) {
   const { bytes = 10_000, from = 0, way } = options;
   const chain = { head: block(10), heard: block(10) };
@@ -32,7 +32,7 @@ function streamOver(options: { bytes?: number; from?: number; way?: [] } = {}) {
       onUnsettled: (each) => unsettled.push(each),
     },
   );
-  /** Blocks come, and the stream hears of it when they concern it. */
+  /** Adds blocks to the chain, and touches the stream if the blocks concern it. */
   const grow = (blocks: number, isConcerned = true): void => {
     const before = chain.heard;
     chain.head = block(chain.head.number + blocks);
@@ -111,7 +111,7 @@ describe("a stream", () => {
   it("is looked at again when a look went beyond what was heard of", async () => {
     const { stream, chain, unsettled, looks, grow } = streamOver({ from: 100 });
     const position = new StreamPosition(block(10));
-    chain.head = block(12); // the update is heard of later
+    chain.head = block(12); // the stream hears of this update later
     await stream.look(position);
     expect(unsettled).toEqual([stream]);
     chain.heard = block(12);

@@ -1,5 +1,5 @@
-// What all subscriptions with the same question are told. Each look at the chain is made once, by the first
-// subscription that gets there; the others find it, as long as there is room to hold it.
+// A stream serves all subscriptions with the same question. A look finds the items after a position. The first
+// subscription at the position makes the look; the others find its result, as long as memory has room for the result.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
@@ -10,36 +10,36 @@ import type { LookMaker } from "./filter-book.ts";
 import type { Cursor, FilterQuestion } from "./filter-record.ts";
 import type { Changes } from "./open-filter.ts";
 
-/** What there is to tell after a position. */
+/** The result of a look: the items after a position. */
 export type PushedLook = {
   readonly items: readonly RawJson[];
-  /** More logs after the items, too many to be held: they are read when they are sent. */
+  /** More logs after the items, too many for memory: they are read from the store as they are sent. */
   readonly more?: LogSelection | undefined;
   /** The number of items and further logs. */
   readonly count: number;
   readonly to: StreamPosition;
 };
 
-/** A position in the stream, for all subscriptions that are there. */
+/** A position in the stream, which all subscriptions at this position share. */
 export class StreamPosition {
   cursor: Cursor;
   next: PushedLook | undefined;
   looking: Promise<void> | undefined;
-  /** How often the stream had been touched at the last look from here. */
+  /** The stream's number of touches at the last look from this position. */
   seen = 0;
-  /** The chain was at the cursor when it was looked at. All later updates are known: they touch the stream. */
+  /** Whether the cursor was the head at the look: then each later update that concerns the stream touches it. */
   isSettled = false;
 
   constructor(cursor: Cursor) {
     this.cursor = cursor;
   }
 
-  /** Whether the cursor has the way that other gateways need. Such a cursor moves by looks only, which find the way. */
+  /** Whether the cursor has the way that other gateways need. Only looks find a way, so only they move such a cursor. */
   get hasWay(): boolean {
     return "hash" in this.cursor && this.cursor.way !== undefined;
   }
 
-  /** To be called when blocks came that do not concern the stream. */
+  /** Moves the cursor over new blocks that do not concern the stream. */
   follow(head: Position | undefined): void {
     const { cursor, isSettled, hasWay } = this;
     if (head && isSettled && !hasWay && "hash" in cursor && cursor.number < head.number)
@@ -47,7 +47,7 @@ export class StreamPosition {
   }
 }
 
-/** The looks that the fastest subscriptions were told, as long as there is room: the others find them here. */
+/** Holds the results of looks for slower subscriptions, and drops the oldest ones beyond a number of bytes. */
 export class LookShelf {
   readonly #positions: { readonly position: StreamPosition; readonly bytes: number }[] = [];
   #bytes = 0;
@@ -85,9 +85,7 @@ export type PushStreamParts = {
   readonly signal: Signal;
   /** The head of the last chain update. */
   readonly head: () => Position | undefined;
-  /**
-   * Is called when a look saw a newer or an older head than that: the next update must touch the stream in any case.
-   */
+  /** Called when a look saw a newer or an older head than `head()`: the next update must touch the stream in any case. */
   readonly onUnsettled: (stream: PushStream) => void;
 };
 
@@ -95,10 +93,10 @@ export class PushStream {
   readonly asked: FilterQuestion;
   /** The subscriptions of the stream. */
   readonly members = new Set<{ readonly position: StreamPosition; wake(): void }>();
-  /** Where the last look ended. */
+  /** The position at which the last look ended. */
   #latest: StreamPosition | undefined;
   #touches = 1;
-  /** The head before the last touch, if blocks were only added since. */
+  /** The head before the last touch, if the chain only added blocks since. */
   #before: Position | undefined;
   readonly #parts: PushStreamParts;
 
@@ -107,28 +105,25 @@ export class PushStream {
     this.#parts = parts;
   }
 
-  /** To be called when the chain was updated in a way that may concern the stream. @param before See `NewLogs.look`. */
+  /** Called after a chain update that may concern the stream. @param before See `NewLogs.look`. */
   touch(before: Position | undefined): void {
     this.#touches += 1;
     this.#before = before;
     for (const member of this.members) member.wake();
   }
 
-  /** Whether there is nothing to tell after the position until the stream is touched. */
+  /** Whether the stream has no items after the position until its next touch. */
   isAtRest({ seen, next, looking }: StreamPosition): boolean {
     return seen === this.#touches && !next && !looking;
   }
 
-  /** The cursor of subscriptions at a position, as of now. */
+  /** The present cursor of the subscriptions at a position. */
   cursorOf(position: StreamPosition): Cursor {
     if (this.isAtRest(position)) position.follow(this.#parts.head());
     return position.cursor;
   }
 
-  /**
-   * Looks on behalf of all subscriptions that are where the last look ended, and wakes them when there is something to
-   * tell.
-   */
+  /** Looks once for all subscriptions at the end of the last look, and wakes them when the look finds items. */
   async lookAhead(): Promise<void> {
     const latest = this.#latest;
     if (!latest || latest.next) return;
@@ -136,7 +131,7 @@ export class PushStream {
     if (latest.next) for (const member of this.members) member.wake();
   }
 
-  /** Resolves when there was a look from the position. @throws What `makeLook` throws. */
+  /** Looks from the position, or waits for the look under way. @throws The error of `LookMaker.look`. */
   look(position: StreamPosition): Promise<void> {
     position.looking ??= this.#look(position).finally(() => {
       position.looking = undefined;
@@ -154,7 +149,7 @@ export class PushStream {
     const to = this.#othersAt(at, position) ?? (count > 0 ? new StreamPosition(at) : position);
     to.cursor = at;
     to.isSettled = isAt(at, before) || isAt(at, head());
-    // A look that has much to tell ends before the head: there may be more at once.
+    // A look with many items ends before the head: another look may find more items at once.
     if (to.isSettled || count === 0) to.seen = Math.max(to.seen, touches);
     if (!to.isSettled) onUnsettled(this);
     this.#latest = to;

@@ -1,6 +1,6 @@
-// The record of a subscription: the looks that were told lately, each with the number of notifications up to it. It is
-// written before a look is told. So a client that knows how many notifications it received can go on there, whichever
-// process died meanwhile.
+// The record of a subscription: the cursors of its last looks, each with the number of notifications up to it. A process
+// writes the record before it pushes the items of a look, so that a client that counts its notifications can resume at
+// its count, whichever process died meanwhile.
 import type { State, Texts } from "../state/state.ts";
 import {
   type Cursor,
@@ -10,30 +10,30 @@ import {
   type FilterRecord,
 } from "./filter-record.ts";
 
-/** A client that received this many notifications, over the subscription's life, is at this cursor. */
+/** A client that received `count` notifications, over the subscription's life, is at the cursor `at`. */
 export type PushedStep = { readonly count: number; readonly at: Cursor };
 
 export type PushedState = {
-  /** The name of what pushes it; whoever takes it over writes another name. */
+  /** The name of the pusher; a pusher that takes the subscription over writes another name. */
   readonly by: string;
   readonly asked: FilterQuestion;
   readonly holder: string;
   readonly usedAtMs: number;
-  /** How many notifications the client has received for certain. */
+  /** The number of notifications that the client has certainly received. */
   readonly arrived: number;
-  /** Oldest first. The notifications that arrived reach beyond the first step. */
+  /** Oldest first. The count of the first step is at most `arrived`. */
   readonly steps: readonly PushedStep[];
 };
 
 export function encodePushed({ by, asked, steps, ...common }: PushedState): string {
   const [told, ...unsure] = steps.map(({ at }, index) => withoutWay(at, steps[index + 1]?.at));
   const counts = steps.map(({ count }) => count);
-  // The name of who pushes it comes first: see `stateOf`.
+  // `by` stands first in the text: see `stateOf`.
   const record = { by, ...asked, ...common, isPushed: true, counts, told, unsure };
   return encodeFilter(record as unknown as FilterRecord);
 }
 
-/** What became of a record that was to be written. Another process may push the subscription now, or it was ended. */
+/** The outcome of a write: done, another process pushes the subscription now, or the subscription was ended. */
 export type Noted = "written" | "taken over" | "gone";
 
 const stateOf = (text: string | undefined, by: string): Noted => {
@@ -41,13 +41,13 @@ const stateOf = (text: string | undefined, by: string): Noted => {
   return text.startsWith(`{"by":"${by}"`) ? "written" : "taken over";
 };
 
-/** The way of the next step includes this one. */
+/** The cursor without its way, if the way of the next step includes the cursor. */
 const withoutWay = (at: Cursor, next: Cursor | undefined): Cursor =>
   "hash" in at && next !== undefined && wayFrom(at, next)
     ? { number: at.number, hash: at.hash }
     : at;
 
-/** The part of a way from a position downwards; undefined when the way does not pass the position. */
+/** The way of `over` from a position downwards; undefined when that way does not pass the position. */
 function wayFrom({ hash }: CursorPosition, over: Cursor): CursorPosition["way"] {
   const way = "hash" in over ? over.way : undefined;
   const index = way?.findIndex((block) => block.hash === hash) ?? -1;
@@ -68,17 +68,14 @@ function stepsOf({ told, unsure, counts = [0] }: FilterRecord): readonly PushedS
     .reverse();
 }
 
-/**
- * Where a client is by the number of notifications it received: after the last of these steps, or within the look that
- * ends there.
- */
+/** The position of a client that counts: after the last of these steps, or within the look that ends with that step. */
 export type ResumePosition = {
   readonly steps: readonly PushedStep[];
-  /** How many notifications of the last look the client lacks. */
+  /** The number of notifications of the last look that the client lacks. */
   readonly missing: number;
 };
 
-/** @returns "unknown" when that is too long ago, "untold" when the client was never told so many. */
+/** @returns "unknown" when the record no longer has so low a count, "untold" when no process pushed so many. */
 export function resumePositionOf(
   record: FilterRecord,
   received: number,
@@ -112,15 +109,15 @@ type Write = {
   readonly reject: (error: unknown) => void;
 };
 
-/** How many records are written in one step of the state. */
+/** The most records that are written in one step of the state. */
 const WRITTEN_AT_ONCE = 2_000;
-/** How many steps run at the same time: a later note does not wait until an earlier one is written. */
+/** The most steps that run at the same time: a later write need not wait for an earlier one. */
 const STEPS_AT_ONCE = 4;
 
-/** Writes in one step of the state what many subscriptions have to note at the same time. */
+/** Writes the records of many subscriptions in one step of the state. */
 export class PushedRecords {
   #waiting: Write[] = [];
-  /** The keys that are being written now: the texts of one record are written one after the other. */
+  /** The keys whose writes are under way: the texts of one record are written one after the other. */
   readonly #underWay = new Set<string>();
   #steps = 0;
   #isPlanned = false;
@@ -131,7 +128,7 @@ export class PushedRecords {
   }
 
   /**
-   * @param write.known The text that was written last.
+   * @param write.known The text that this process wrote last.
    * @throws While the state is away; the record may have been written all the same.
    */
   write(write: Pick<Write, "key" | "by" | "known" | "text">): Promise<Noted> {
@@ -143,7 +140,7 @@ export class PushedRecords {
 
   async #plan(): Promise<void> {
     this.#isPlanned = true;
-    await undefined; // collects all that are told of the same block
+    await undefined; // collects the writes of all subscriptions that look at the same block
     this.#isPlanned = false;
     await this.#begin();
   }

@@ -7,7 +7,7 @@ import type { PushChannel } from "./subscription.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A node that announces what the test says. */
+/** A node that announces the events of the test. */
 class Announcer {
   listener: SubscriptionListener | undefined;
   isAway = false;

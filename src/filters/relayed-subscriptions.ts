@@ -1,5 +1,5 @@
-// Subscriptions that a node makes and that are passed on: on networks whose chain is not followed, and for things that
-// a followed chain does not have. When the node is lost, another one takes its place, and what was missed is fetched.
+// Relays subscriptions of upstreams: on networks whose chain the gateway does not follow, and for events that a followed
+// chain does not have. When an upstream is lost, another one takes its place, and the relay fetches the missed events.
 import type { ViewSource } from "../chain/chain-view.ts";
 import { headerOf } from "../evm/results.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
@@ -25,11 +25,11 @@ export type RelayedSubscriptionsOptions = {
 export type RelayedSubscriptionsParts = {
   readonly pool: Pick<Pool, "usable">;
   readonly clock: Pick<Clock, "sleep">;
-  /** Where a chain is followed, it tells itself whether it is live. */
+  /** The followed chain: subscriptions of `syncing` tell whether this chain is live. */
   readonly chain?: Pick<ViewSource, "view"> | undefined;
 };
 
-/** The parameters that a node takes: the kind, and what follows it. */
+/** The parameters of the upstream's subscription: the kind, and further parameters. */
 export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
 
 type Node = Pick<ReturnType<Pool["usable"]>[number], "watch" | "ask">;
@@ -53,7 +53,7 @@ export class RelayedSubscriptions {
     for (const relay of this.#open.values()) relay.end();
   }
 
-  /** @returns The id. The answer with it is sent before anything is pushed. @throws RpcError */
+  /** @returns The id. The answer with the id is sent before the first push. @throws RpcError */
   async begin(params: RelayedParams, asking: Asking, channel: PushChannel): Promise<string> {
     const { perKey, prefix } = this.#options;
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
@@ -84,14 +84,14 @@ export class RelayedSubscriptions {
   }
 }
 
-/** How much may wait for a caller that is slow: events, and bytes. */
+/** The most events, and the most bytes, that may wait for a slow caller. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_BYTES = 4_194_304;
-/** How much may wait for all relayed subscriptions of one key, in bytes. */
+/** The most bytes that may wait for all relayed subscriptions of one key. */
 const MOST_OF_KEY_BYTES = 16_777_216;
-/** How many events are remembered, so that an event that two nodes tell is passed on once. */
+/** The number of remembered events, so that an event that two upstreams announce is pushed once. */
 const REMEMBERED = 1_024;
-/** How many blocks are asked for when a node takes the place of another. */
+/** The most blocks that are fetched when an upstream takes the place of another. */
 const MOST_MISSED = 128;
 const TRIED_AGAIN_AFTER_MS = 500;
 
@@ -100,7 +100,7 @@ type RelayOptions = Pick<RelayedSubscriptionsOptions, "prefix"> & {
   readonly params: RelayedParams;
 };
 
-/** What the relayed subscriptions of one key have in common. */
+/** The bytes that wait for all relayed subscriptions of one key. */
 type KeyShare = { waitingBytes: number };
 
 type RelayParts = RelayedSubscriptionsParts & {
@@ -117,12 +117,12 @@ class Relay {
   readonly #waiting: RawJson[] = [];
   #waitingBytes = 0;
   #wake: () => void = () => undefined;
-  /** Resolves when the node that announces is lost. */
+  /** Resolves when the upstream that announces is lost. */
   #lost: Promise<void> = Promise.resolve();
-  /** Events of a new node, held back while what was missed is fetched from it. */
+  /** Events of a new upstream, held back while the relay fetches the missed events from that upstream. */
   #held: Buffer[] | undefined;
   readonly #told = new Set<string>();
-  /** The first block whose logs may not all be told. */
+  /** The first block whose logs may not all be pushed. */
   #sinceBlock: number | undefined;
   #count = 0;
   readonly #options: RelayOptions;
@@ -148,7 +148,7 @@ class Relay {
     this.#ending.abort();
   }
 
-  /** @returns false when no node can push this. */
+  /** Subscribes at the first upstream that can push this. @returns false when no upstream can. */
   async connect(): Promise<boolean> {
     const paramsJson = JSON.stringify(this.#options.params);
     for (const node of this.#announcers()) {
@@ -160,7 +160,7 @@ class Relay {
       await this.#catchUp(node);
       const held = this.#held;
       this.#held = undefined;
-      if (this.#signal.aborted) return true; // nobody counts any more
+      if (this.#signal.aborted) return true; // the abort has subtracted the waiting bytes
       for (const event of held) {
         this.#countWaiting(-event.length);
         this.#take(event);
@@ -176,7 +176,7 @@ class Relay {
     return isOwn ? [chainAsNode({ chain, pool, clock })] : pool.usable();
   }
 
-  /** Passes events on, and looks for another node when one is lost. */
+  /** Pushes events, and looks for another upstream when one is lost. */
   run(): void {
     void this.#tellAll();
     void this.#stayConnected();
@@ -230,7 +230,7 @@ class Relay {
     this.ofKey.waitingBytes += bytes;
   }
 
-  /** @param events How many events wait. */
+  /** Closes the channel when too much waits. @param events The number of events that wait. */
   #bound(events: number): void {
     const isFull =
       events > MOST_WAITING ||
@@ -259,8 +259,8 @@ class Relay {
   }
 
   /**
-   * Fetches what was missed since the last node was lost; for a new subscription it only notes where that would begin.
-   * Failures are ignored.
+   * Fetches the events that were missed since the last upstream was lost; for a new subscription to logs only notes the
+   * first block. Failures are ignored.
    */
   async #catchUp(node: Node): Promise<void> {
     const { prefix, params } = this.#options;
@@ -298,7 +298,7 @@ class Relay {
 
 const LOOKED_EVERY_MS = 1_000;
 
-/** Tells, as geth does, that the chain is no longer live, or is live again. */
+/** Announces, as geth does, when the followed chain is no longer live, and when the chain is live again. */
 function chainAsNode({
   chain,
   pool,
@@ -330,7 +330,7 @@ function chainAsNode({
   };
 }
 
-/** The result; undefined when there is none, or it is null. */
+/** The upstream's result; undefined when the call has failed, or the result is null. */
 async function asked(
   node: Node,
   [method, ...params]: readonly [string, ...unknown[]],
@@ -344,7 +344,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 const membersOf = (item: RawJson): Members => Object(parsed(Buffer.from(item)));
 
-/** Two events with the same name are the same event, whichever node tells it. */
+/** A name of the event: an event that two upstreams announce has the same name twice. */
 function nameOf({ hash, blockHash, logIndex, removed }: Members): string | undefined {
   if (typeof blockHash === "string" && typeof logIndex === "string")
     return `${blockHash} ${logIndex} ${removed === true}`;

@@ -6,7 +6,7 @@ import type { Formatter } from "./formatters.ts";
 import { retrace } from "./retrace.ts";
 import { Lost } from "./walk.ts";
 
-/** Blocks 0 to 4 of both branches, and 5 to 9 of branch a or b. */
+/** A block: blocks 0 to 4 are on both branches, blocks 5 to 9 on branch a or b. */
 const block = (number: number, branch = "a") => {
   const position = (at: number): Position => ({
     number: at,
@@ -23,7 +23,7 @@ const formatter: Formatter = {
     items: Array.from({ length: to - from + 1 }, (_, at) => `+${view.hashAt(from + at)}`),
   }),
 };
-/** The chain is branch b now, up to a number. */
+/** A view of branch b up to the block `head`. */
 const viewOf = (head: number, has: (hash: string) => boolean = () => true): ChainView => {
   const blocks = ["a", "b"].flatMap((branch) =>
     Array.from({ length: 10 }, (_, number) => block(number, branch)),

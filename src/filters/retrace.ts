@@ -1,5 +1,5 @@
-// Makes again what was told once: the items between two cursors that were both told, also when the chain has left the
-// second one, or both, since.
+// Finds the items of an earlier look again: the items between two cursors of a client, also when a reorg has removed
+// the block of the second cursor, or of both, since.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
@@ -10,20 +10,20 @@ import { deliveredBlocks, found, isOnChain, Lost, type Within } from "./walk.ts"
 
 type RetraceParts = { readonly view: ChainView; readonly within: Within };
 
-/** How many blocks are looked at one by one at most. */
+/** The most blocks that a retrace visits one by one. */
 const BLOCKS_AT_MOST = 4_096;
 
 type Retraced = {
   readonly dropped: RawJson[];
   /** The items of the added blocks, highest block first. */
   readonly added: (readonly RawJson[])[];
-  /** The lowest block that both ways have. */
+  /** The lowest block of the way down so far; at the end the block that both ways have. */
   fork: Position;
 };
 
 /**
- * The items of the walk from one cursor that ended at the other.
- * @throws Lost when a block on the way cannot be had any more; RpcError when the nodes could not be asked.
+ * The items of the walk that led from one cursor to the other.
+ * @throws Lost when no node has a block on the way any more; RpcError when the gateway could not ask the nodes.
  */
 export async function retrace(
   { from, to }: { readonly from: CursorPosition; readonly to: CursorPosition },
@@ -55,7 +55,7 @@ type StepParts = RetraceParts & {
   readonly formatter: Formatter;
 };
 
-/** What was told of a block when it was removed, or when it was added. */
+/** The items of a block when it was removed (`isDown`), or when it was added. */
 async function stepOf(
   { hash }: Position,
   isDown: boolean,

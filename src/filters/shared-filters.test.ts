@@ -1,4 +1,4 @@
-// Filters and the journal of pending transactions as several processes or gateways have them: over one state.
+// Filters and the mempool journal of several processes or gateways over one state.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const never = { signal: new AbortController().signal };
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const asJson = (...numbers: number[]): string[] => numbers.map((number) => `"${hash(number)}"`);
 
-/** Announces what it is told to, to all who listen. */
+/** A node that announces the hashes of the test to all listeners. */
 class Node {
   readonly name = "node";
   readonly listeners = new Set<{ onHash(hash: string): void }>();
@@ -88,7 +88,7 @@ describe("a journal of pending transactions that two gateways share", () => {
     await a.since(since);
     isDead = true;
     node.tell(3);
-    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3)); // at once: it writes, too
+    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3)); // at once: gateway b writes, too
     node.tell(4);
     expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3, 4));
   });
@@ -98,7 +98,7 @@ describe("a journal of pending transactions that two gateways share", () => {
     const since = await a.begin(never);
     node.tell(1);
     await a.since(since);
-    node.listeners.clear(); // killed: it lets nothing go
+    node.listeners.clear(); // a killed gateway releases nothing
     const again = await journalOf();
     await again.begin(never);
     node.tell(2);

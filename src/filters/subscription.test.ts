@@ -9,7 +9,7 @@ import { type PushChannel, Subscription } from "./subscription.ts";
 
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-/** A subscription to numbers of blocks, whose channel and record the test plays. */
+/** A subscription to block numbers, with a channel and a record that the test controls. */
 function pushing() {
   let head = 10;
   const clock = new FakeClock();
@@ -78,7 +78,7 @@ function pushing() {
     more = [];
     await turn();
   };
-  /** What was to be written is, or not. */
+  /** Settles the writes under way with this outcome. */
   const settle = async (noted: Noted = "written"): Promise<void> => {
     for (const each of written.splice(0)) each.settle(noted);
     await turn();

@@ -1,5 +1,5 @@
-// One subscription while this process pushes it. It takes one look after the other from its stream, notes each in its
-// record before it tells it, and tells it as fast as the caller takes it.
+// One subscription that this process pushes. The subscription takes one look after the other from its stream, writes
+// each look to its record, and then pushes the look's items as fast as the caller takes them.
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
@@ -13,7 +13,7 @@ import {
 } from "./pushed-record.ts";
 import { Lost } from "./walk.ts";
 
-/** How a subscriber is reached: its socket and its key. */
+/** The channel to a subscriber: its socket and its key. */
 export type PushChannel = {
   /** The name of the key. */
   readonly holder: string;
@@ -22,9 +22,9 @@ export type PushChannel = {
   /**
    * Sends a notification, which the key pays for.
    * @param method The method of the subscription: the notification counts as its usage.
-   * @param count How many notifications the subscription has had over its life, with this one.
-   * @param source Where it comes from. What the store has saved a call to a node. Left out: the store.
-   * @returns true when it was handed to the network; false when it never will be.
+   * @param count The number of the subscription's notifications over its life, with this one.
+   * @param source The source of the notification; by default the store, which saved a call to a node.
+   * @returns true when the notification was handed to the network; false when it never will be.
    */
   push(
     notification: readonly RawJson[],
@@ -32,16 +32,16 @@ export type PushChannel = {
     count: number,
     source?: "store" | "node",
   ): Promise<boolean>;
-  /** How many notifications of all subscriptions were pushed through it, and how many of them arrived for certain. */
+  /** The number of notifications that the channel has pushed, of all subscriptions, and that have certainly arrived. */
   readonly pushed: number;
   readonly arrived: number;
-  /** Asks the caller for a sign that everything that was pushed has arrived. */
+  /** Asks the caller to confirm that all pushed notifications have arrived. */
   confirm(): void;
-  /** Resolves when more arrived, or the channel ended. */
+  /** Resolves when more notifications have arrived, or the channel has ended. */
   moreArrived(): Promise<void>;
   /** Whether the key may make this call now. */
   allows(method: string, params: readonly unknown[]): boolean;
-  /** How many subscriptions are pushed through it. */
+  /** The number of subscriptions that the channel pushes. */
   subscriptions: number;
   /** Closes the socket. */
   close(why: "behind" | "forbidden" | "taken"): void;
@@ -54,12 +54,12 @@ export type SubscriptionOptions = {
   /** The subscription's key in the state, and its text there. */
   readonly key: string;
   readonly text: string;
-  /** The name under which this process pushes it. */
+  /** The name under which this process pushes the subscription. */
   readonly by: string;
   readonly resumePosition: ResumePosition;
 };
 
-/** @returns What makes a notification of an item: three pieces of JSON, the item in the middle. */
+/** @returns A function that makes a notification of an item: three pieces of JSON, the item in the middle. */
 export function notificationsOf({
   prefix,
   id,
@@ -74,44 +74,41 @@ export type SubscriptionParts = {
   readonly lookMaker: Pick<LookMaker, "retrace">;
   readonly records: Pick<PushedRecords, "write">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
-  /** Is called when nothing more will be told. */
+  /** Called when the subscription pushes nothing more. */
   readonly onEnd: () => void;
-  /** Is called when a block that is needed next cannot be had any more. */
+  /** Called when no node has the block that is needed next. */
   readonly onLost: () => void;
 };
 
-/** A step, and how many notifications of its channel had been pushed when the step was told. */
+/** A step, with the channel's count of pushed notifications after the step, and the bytes of its items. */
 type ToldStep = { -readonly [Member in keyof PushedStep]: PushedStep[Member] } & {
   readonly upTo: number;
   readonly bytes: number;
 };
 
-/**
- * At least this many looks that told something are remembered, since the caller may count fewer notifications than it
- * confirmed.
- */
+/** The fewest steps in a record: a caller that resumes may count fewer notifications than it confirmed. */
 const KEPT_STEPS = 8;
-/** How much may be on its way to the caller: looks, and bytes. */
+/** The most looks, and the most bytes, that may be under way to the caller. */
 const MOST_UNCONFIRMED = 64;
 const MOST_UNCONFIRMED_BYTES = 1_048_576;
 const RETRACE_MS = 30_000;
 const TRIED_AGAIN_AFTER_MS = 500;
-/** How many logs are read from the store together. */
+/** The number of logs that are read from the store together. */
 const AT_ONCE = 64;
 
 export class Subscription {
   readonly channel: PushChannel;
   position: StreamPosition;
-  /** When its record was written last, by the clock. */
+  /** The time of the last write of the record, by the clock. */
   notedAtMs: number;
   #isEnded = false;
-  /** The steps that were told completely. */
+  /** The steps whose items were all pushed. */
   readonly #steps: ToldStep[];
-  /** The end of a look that is being told, or was told in part. */
+  /** The end of the look whose items are being pushed, or were pushed in part. */
   #telling: PushedStep | undefined;
-  /** The end of the look that will be told when it is noted. */
+  /** The end of the next look, which is pushed once the record has this step. */
   #ahead: PushedStep | undefined;
-  /** How many notifications of the look that is being told are missing. */
+  /** The number of notifications of the look in `#telling` that are left to push. */
   #missing: number;
   #arrived: number;
   #text: string;
@@ -142,12 +139,12 @@ export class Subscription {
     void this.#run();
   }
 
-  /** To be called when there may be something to tell. */
+  /** Called when the stream may have new items. */
   wake(): void {
     this.#wake();
   }
 
-  /** Tells nothing more. Resolves when it is noted what arrived, or when that is impossible. */
+  /** Ends the pushes. Resolves when the record has the number of arrived notifications, or could not be written. */
   async end(): Promise<void> {
     if (this.#isEnded) return;
     this.#stop();
@@ -155,8 +152,8 @@ export class Subscription {
   }
 
   /**
-   * To be called when it is pushed through another channel from now on. This one is closed: nobody is at its other end.
-   * Or it was resumed twice from a channel that died, and its caller is to come again.
+   * Ends the pushes and closes the channel, since another channel pushes the subscription from now on. Either the old
+   * channel has no client any more, or the client resumed the subscription twice and must come again.
    */
   async giveUp(): Promise<void> {
     const ended = this.end();
@@ -164,11 +161,11 @@ export class Subscription {
     await ended;
   }
 
-  /** Notes where the caller is. Ends when another process pushes it, or nobody. */
+  /** Writes the record. Ends the subscription when another process pushes it, or the record is gone. */
   async note(): Promise<void> {
     this.notedAtMs = this.#parts.clock.now();
     if (this.position.hasWay) this.#parts.stream.touch(undefined);
-    await this.#write().catch(() => undefined); // the state is away: a look is noted before it is told
+    await this.#write().catch(() => undefined); // the state is away: the next look writes the record before its push
   }
 
   #stop(): void {
@@ -179,7 +176,7 @@ export class Subscription {
     this.#wake();
   }
 
-  /** @returns Whether this process still pushes it. @throws While the state is away. */
+  /** Writes the record. @returns Whether this process still pushes the subscription. @throws While the state is away. */
   async #write(): Promise<boolean> {
     const { records, clock, stream, channel } = this.#parts;
     const { key, by } = this.#options;
@@ -200,7 +197,7 @@ export class Subscription {
     return false;
   }
 
-  /** Forgets steps that arrived long ago. */
+  /** Notes the arrived notifications, and drops steps that arrived long ago. */
   #countArrived(): void {
     const { stream, channel } = this.#parts;
     const steps = this.#steps;
@@ -208,7 +205,7 @@ export class Subscription {
       if (upTo <= channel.arrived) this.#arrived = Math.max(this.#arrived, count);
     while (steps.length > KEPT_STEPS && (steps[1]?.count ?? 0) <= this.#arrived) steps.shift();
     const last = steps.at(-1);
-    // There was nothing to tell between the last step and the position.
+    // The stream had no items between the last step and the position.
     if (last && !this.#telling) last.at = stream.cursorOf(this.position);
   }
 
@@ -227,7 +224,7 @@ export class Subscription {
     }
   }
 
-  /** Resolves when it is woken. */
+  /** Resolves at the next `wake`. */
   #pause(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -246,7 +243,7 @@ export class Subscription {
     await this.#pushAll(look, look.to);
   }
 
-  /** Tells the missing part of a look that was told in part, by this process or another one. */
+  /** Pushes the rest of a look that this process, or another one, pushed in part. */
   async #tellAgain({ count, at }: PushedStep): Promise<void> {
     const { lookMaker, channel, clock } = this.#parts;
     const from = this.#steps.at(-1) as PushedStep;
@@ -261,7 +258,7 @@ export class Subscription {
     }
   }
 
-  /** Tells all that is missing. */
+  /** Pushes the missing items of a look. */
   async #pushAll({ items, more }: LookItems, to: StreamPosition): Promise<void> {
     const sent = { bytes: 0 };
     let first = countOf({ items, more }) - this.#missing;
@@ -279,7 +276,7 @@ export class Subscription {
     this.channel.confirm();
   }
 
-  /** @returns false when nothing more is to be told. */
+  /** @returns false when the subscription has ended. */
   async #push(item: RawJson, sent: { bytes: number }): Promise<boolean> {
     if (this.#isEnded) return false;
     const notification = this.#notificationOf(item);
@@ -293,7 +290,7 @@ export class Subscription {
     return true;
   }
 
-  /** The key may have changed meanwhile. @returns Whether the subscription was ended. */
+  /** Ends the subscription if the key, which may have changed, forbids it. @returns Whether the subscription ended. */
   #endIfForbidden(): boolean {
     const { asked } = this.#parts.stream;
     const params = asked.kind === "logs" ? ["logs", asked.criteria] : [asked.kind];
@@ -303,7 +300,7 @@ export class Subscription {
     return true;
   }
 
-  /** Waits until little enough is on its way to the caller. @returns false when nothing more is told. */
+  /** Waits while too much is under way to the caller. @returns false when the subscription has ended. */
   async #waitForRoom(): Promise<boolean> {
     for (;;) {
       if (this.#isEnded) return false;
@@ -318,7 +315,7 @@ export class Subscription {
   async #fail(error: unknown): Promise<void> {
     if (this.#isEnded) return;
     if (error instanceof Lost) {
-      // Another one that took it over may have it still.
+      // Another process may have taken the subscription over, and may have the block.
       const isOwn = await this.#write().catch(() => true);
       if (!isOwn || this.#isEnded) return;
       this.#stop();

@@ -1,5 +1,5 @@
-// Subscriptions of one network: filters whose items are pushed over a socket, a notification each, as fast as their
-// caller takes them. What a caller missed while it was away, it is told when it comes again.
+// Subscriptions of one network: filters whose items the gateway pushes over a socket, a notification each, as fast as
+// the caller takes them. A caller that comes again gets the notifications that it missed.
 import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
@@ -16,7 +16,7 @@ import type { Asking } from "./relayed-subscriptions.ts";
 import { type PushChannel, Subscription } from "./subscription.ts";
 
 export type SubscriptionsOptions = {
-  /** Of the names of the family's methods. */
+  /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
 };
 
@@ -26,42 +26,42 @@ export type SubscriptionsParts = {
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
 
-/** Where a caller comes again. */
+/** The request of a caller that resumes a subscription. */
 type Resumption = {
   readonly id: string;
   readonly asked: FilterQuestion;
-  /** So many notifications it received over the subscription's life; undefined: it does not count. */
+  /** The notifications that the caller received over the subscription's life; undefined: the caller does not count. */
   readonly received?: number | undefined;
 };
 
-/** A stream with what makes it, and how many subscriptions have it. */
+/** A stream with its look maker, and the number of its subscriptions. */
 type OpenStream = { readonly stream: PushStream; readonly lookMaker: LookMaker; users: number };
 
-/** Looks that are held for slower subscriptions, in bytes. */
+/** The most bytes of looks that are held for slower subscriptions. */
 const SHELF_BYTES = 8_388_608;
-/** Mempool transactions come without an update of the chain: it is looked for them so often, in milliseconds. */
+/** The pause between looks for mempool transactions, which come without a chain update, in milliseconds. */
 const MEMPOOL_EVERY_MS = 100;
-/** The records of subscriptions that nothing is told of are written so often, few at once, in milliseconds. */
+/** The pause between writes of a quiet subscription's record, in milliseconds; few records are written at once. */
 const NOTED_EVERY_MS = 60_000;
 const TENDED_EVERY_MS = 1_000;
 const NOTED_AT_ONCE = 400;
-/** Ended ones that are remembered, of all keys. */
+/** The most ended subscriptions that are remembered, of all keys. */
 const MOST_LEFT = 10_000;
-/** The code of the refusal. */
+/** The error code for a key with too many subscriptions. */
 const TOO_MANY = -32005;
 
 export class Subscriptions {
-  /** Those that are pushed by this process, by their ids. */
+  /** The subscriptions that this process pushes, by id. */
   readonly #pushed = new Map<string, Subscription>();
-  /** By what is asked. */
+  /** By the text of the question. */
   readonly #streams = new Map<string, OpenStream>();
-  /** Looks of these streams and the updates that were heard of do not fit. */
+  /** Streams whose last look saw another head than the last chain update. */
   readonly #unsettled = new Set<PushStream>();
   readonly #newLogs: NewLogs<PushStream>;
   readonly #shelf = new LookShelf({ bytes: SHELF_BYTES });
-  /** What is noted of those that ended. */
+  /** The last writes of ended subscriptions. */
   readonly #ending = new Set<Promise<void>>();
-  /** Whose, and pushed by whom, by their ids: those that nobody is told of any more, oldest first. */
+  /** By id, the subscriptions that this process no longer pushes, oldest first: their key and their last pusher. */
   readonly #left = new Map<string, { readonly holder: string; readonly by: string }>();
   readonly #closing = new AbortController();
   readonly #rounds: Rounds;
@@ -76,7 +76,7 @@ export class Subscriptions {
     this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => TENDED_EVERY_MS, round });
   }
 
-  /** Resolves when it is noted how far all were told. */
+  /** Ends all subscriptions. Resolves when their records are written. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#rounds.stop();
@@ -84,7 +84,7 @@ export class Subscriptions {
     await Promise.all(this.#ending);
   }
 
-  /** The chain was updated: those look that it may concern. */
+  /** Called after a chain update: wakes the streams that the update may concern. */
   look(): void {
     const before = this.#newLogs.look();
     const concerned = new Set([...this.#unsettled, ...this.#newLogs.concerned()]);
@@ -92,7 +92,7 @@ export class Subscriptions {
     for (const stream of concerned) stream.touch(before);
   }
 
-  /** @returns The id, which its answer tells before anything is pushed. @throws RpcError */
+  /** @returns The id. The answer with the id is sent before the first push. @throws RpcError */
   async begin(asked: FilterQuestion, asking: Asking, channel: PushChannel): Promise<string> {
     const by = newName();
     const caller = { holder: channel.holder, signal: asking.signal, by };
@@ -102,7 +102,7 @@ export class Subscriptions {
     return kept.id;
   }
 
-  /** Goes on where the subscription was, also when it was another process that pushed it. @throws RpcError */
+  /** Resumes a subscription, also if another process pushed it. @throws RpcError */
   async resume(
     { id, asked, received }: Resumption,
     asking: Asking,
@@ -110,7 +110,7 @@ export class Subscriptions {
   ): Promise<string> {
     const { filters } = this.#parts;
     const by = newName();
-    // A dead one does not take it away from a living one.
+    // A channel that has ended must not take the subscription from a live channel.
     while (!channel.signal.aborted) {
       const kept = await filters.pushed(id, channel.holder);
       if (!kept || !isSame(decodeFilter(kept.text), asked)) throw errors.subscriptionNotFound();
@@ -121,7 +121,7 @@ export class Subscriptions {
         continue;
       }
       const taken = await this.#takeOver({ kept, by, asked, resumePosition }, channel.holder);
-      if (!taken) continue; // another one took it over, or it was ended
+      if (!taken) continue; // another process took the subscription over, or ended it
       this.#pushWhenTold(taken, asking, channel);
       break;
     }
@@ -136,7 +136,7 @@ export class Subscriptions {
     return this.#parts.filters.remove(id, { holder: channel.holder, manner: "pushed" });
   }
 
-  /** Where the key has too many, those make room that nobody is told of. @throws RpcError */
+  /** Begins a subscription. If the key has too many, ends subscriptions that no channel pushes. @throws RpcError */
   async #beginWithRoom(...asked: Parameters<FilterBook["begin"]>): Promise<KeptFilter> {
     for (;;) {
       try {
@@ -148,7 +148,7 @@ export class Subscriptions {
     }
   }
 
-  /** @returns Whether there was one that nobody came again for, here or elsewhere. */
+  /** Ends the key's oldest subscription that no caller resumed, here or elsewhere. @returns Whether the key had one. */
   async #endOneLeft(holder: string): Promise<boolean> {
     const { filters } = this.#parts;
     for (const [id, left] of this.#left) {
@@ -165,7 +165,7 @@ export class Subscriptions {
     keepNewest(this.#left, [id, left], MOST_LEFT);
   }
 
-  /** From now on another one that pushes it finds that it does so no more. @returns undefined when it was faster. */
+  /** Writes a new pusher into the record, which ends the old pusher's work. @returns undefined if others were faster. */
   async #takeOver(
     { kept, by, asked, resumePosition }: Beginning,
     holder: string,
@@ -186,7 +186,7 @@ export class Subscriptions {
       const { kept, by } = beginning;
       const { id } = kept;
       if (this.#closing.signal.aborted) return;
-      // A caller that does not know the id never asks for it again: it ends like one that is not resumed.
+      // The caller did not get the id, or is gone: the subscription counts as one that no caller resumed.
       if (!wasSent || channel.signal.aborted)
         return this.#noteLeft(id, { holder: channel.holder, by });
       const before = this.#pushed.get(id);
@@ -221,7 +221,7 @@ export class Subscriptions {
     return subscription;
   }
 
-  /** Another channel takes it over. Never rejects. */
+  /** Ends a subscription that another channel takes over. Never rejects. */
   #leave(subscription: Subscription, to: PushChannel): Promise<void> {
     return this.#end(subscription, subscription.channel === to ? "end" : "giveUp");
   }
@@ -234,7 +234,7 @@ export class Subscriptions {
     this.#ending.delete(ended);
   }
 
-  /** The stream of what is asked. @returns It, and what leaves it. */
+  /** Joins the stream of a question. @returns The stream, and a function that leaves the stream. */
   #enter(asked: FilterQuestion): OpenStream & { readonly leave: () => void } {
     const name = textOf(asked);
     const open = this.#streams.get(name) ?? this.#open(asked);
@@ -264,7 +264,7 @@ export class Subscriptions {
     return open;
   }
 
-  /** Once for all that are told of pending transactions. */
+  /** Looks for pending transactions again and again, once for all subscriptions of the stream. */
   #lookAheadSoon(open: OpenStream): void {
     this.#parts.clock.after(MEMPOOL_EVERY_MS, () => {
       if (open.users === 0 || this.#closing.signal.aborted) return;
@@ -275,7 +275,7 @@ export class Subscriptions {
     });
   }
 
-  /** Subscriptions that nothing is told of do not end. */
+  /** Writes the records of quiet subscriptions, so that they do not expire. */
   #tend(): boolean {
     const { clock } = this.#parts;
     const old = clock.now() - NOTED_EVERY_MS;
@@ -290,7 +290,7 @@ export class Subscriptions {
   }
 }
 
-/** What is pushed from where. */
+/** A subscription that a channel begins to push, with its position. */
 type Beginning = {
   readonly kept: KeptFilter;
   readonly by: string;
@@ -309,7 +309,7 @@ function foundResumePosition({ text }: KeptFilter, received: number | undefined)
   return resumePosition;
 }
 
-/** Neither has members that are undefined. */
+/** Compares the questions as texts: neither has members that are undefined. */
 const isSame = (kept: FilterQuestion, asked: FilterQuestion): boolean =>
   textOf(kept) === textOf(asked);
 

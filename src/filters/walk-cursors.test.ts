@@ -5,7 +5,7 @@ import type { CursorPosition } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import { Lost, walk, withPath } from "./walk.ts";
 
-/** Tells `+hash`, and `-hash` when it is dropped. */
+/** A formatter with the item `+hash` for an added block, and `-hash` for a removed block. */
 const formatter: Formatter = {
   dropped: ({ hash }) => [`-${hash}`],
   added: ({ hash }) => [`+${hash}`],
@@ -15,7 +15,7 @@ const formatter: Formatter = {
   }),
 };
 
-/** A gateway that has one branch and nothing else, as its nodes do: blocks `0`, `1`, … and `5a`, `6a`, … */
+/** The view of a gateway that, like its nodes, has one branch alone: blocks `0`, `1`, … and `5a`, `6a`, … */
 function gatewayOn(branch: string, { fork = 5, head = 8 } = {}): ChainView {
   const hashAt = (number: number): string | undefined =>
     number < 0 || number > head ? undefined : `${number}${number < fork ? "" : branch}`;
@@ -36,7 +36,7 @@ function gatewayOn(branch: string, { fork = 5, head = 8 } = {}): ChainView {
   } as unknown as ChainView;
 }
 
-/** Time passes by itself. */
+/** A clock whose sleeps end at once. */
 class HastyClock extends FakeClock {
   override async sleep(): Promise<void> {}
 }
@@ -49,7 +49,7 @@ const walkOn = (view: ChainView, ...places: readonly CursorPosition[]) =>
   );
 
 const toldBy = (view: ChainView): CursorPosition => withPath(view.head, formatter, view);
-/** As the state has it. */
+/** The cursor after a round trip through the state. */
 const kept = (at: CursorPosition): CursorPosition => JSON.parse(JSON.stringify(at));
 
 describe("what another gateway told", () => {

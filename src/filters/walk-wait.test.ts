@@ -1,4 +1,5 @@
-// A filter that another gateway told further, polled at one whose own chain is another: over one state.
+// Two gateways over one state: one has delivered a filter's items of one branch, and a client polls the other gateway,
+// whose chain is another branch.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,22 +18,22 @@ const positionOn = (branch: string, number: number): Position => ({
   number,
   hash: `0x${number}${number < FORK ? "" : branch}`,
 });
-/** What a poll tells of a branch. */
+/** The items of a poll, of the blocks of a branch. */
 const told = (branch: string, from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => `"${positionOn(branch, from + index).hash}"`);
 
-/** Time passes by itself. */
+/** A clock whose sleeps advance its time at once. */
 class HastyClock extends FakeClock {
   override async sleep(ms: number): Promise<void> {
     await this.advance(ms);
   }
 }
 
-/** A gateway's chain: each branch that it was on is in its store. */
+/** A gateway's chain, whose store has each branch that the chain was on. */
 class Branches {
   headOfNodes: Position | undefined;
   looks = 0;
-  /** Called with each look at the nodes. */
+  /** Called with each `reach`. */
   onLook: () => void = () => undefined;
   #head: Position;
   readonly #known = new Map<string, Position & { outline: { parentHash: string } }>();
@@ -105,7 +106,7 @@ const bookOf = (branches: Branches): FilterBook => {
   return book;
 };
 
-/** The other gateway told of branch b up to its head at 8; this one is on branch a, at 8 as well. */
+/** The other gateway delivers branch b up to its head at block 8. @returns A poll of the filter at this gateway. */
 async function polledHere(here: Branches): Promise<() => Promise<string[]>> {
   const caller = { holder: "test", signal: new AbortController().signal };
   const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
@@ -123,7 +124,7 @@ async function polledHere(here: Branches): Promise<() => Promise<string[]>> {
 
 it("tells no branch again that the nodes have left, when a look at them leads nowhere at first", async () => {
   const here = new Branches("a", 8);
-  here.headOfNodes = positionOn("", 4); // while the node is reorganised
+  here.headOfNodes = positionOn("", 4); // the node's head during its reorg
   here.onLook = () => {
     if (here.looks === 2) here.headOfNodes = positionOn("b", 8);
     if (here.looks === 4) here.headOfNodes = here.moveTo("b", 9);
@@ -136,7 +137,7 @@ it("goes over to another branch when the nodes are on it", async () => {
   const here = new Branches("a", 8);
   const poll = await polledHere(here);
   expect(await poll()).toEqual(told("a", 5, 8));
-  const { looks } = here; // twice, where the other gateway wrote meanwhile that its answer arrived
+  const { looks } = here; // the poll may look twice: the other gateway may write meanwhile that its answer arrived
   expect(looks).toBeGreaterThan(0);
   expect(await poll()).toEqual([]);
   expect(here.looks).toBe(looks);

@@ -6,11 +6,11 @@ import { Lost, walk } from "./walk.ts";
 
 const WINDOW_BEGINS = 8;
 
-/** Blocks 0 to 5, and on them 6 to 8 of one branch or another; all but the head is at the nodes only. */
+/** Blocks 0 to 5, and on them 6 to 8 of one branch or another. The store has only the head; the nodes have all blocks. */
 class Nodes {
   branch = "a";
   hurried = 0;
-  /** Called before a block is given. */
+  /** Called before `fetch` returns a block. */
   onFetch: (number: number) => void = () => undefined;
 
   readonly view = (): ChainView => {
@@ -42,7 +42,7 @@ class Nodes {
   }
 }
 
-/** Time passes by itself. */
+/** A clock whose sleeps end at once. */
 class HastyClock extends FakeClock {
   override async sleep(): Promise<void> {}
 }

@@ -1,5 +1,5 @@
-// The way of a filter from what its client was told last to the head: down to the canonical chain, and up. Blocks that
-// left the store are fetched and proven. When that is impossible the walk is lost; there is never a gap.
+// The walk of a filter from its client's cursor to the head: down to the canonical chain, and up. The walk fetches and
+// proves blocks that left the store. Where that is impossible the walk is lost: it never leaves a gap.
 
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
@@ -12,20 +12,20 @@ import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { Changes } from "./open-filter.ts";
 
-/** The walk cannot be done: no node has some block, or a block does not link to the others. */
+/** The error of a walk that cannot be done: no node has some block, or a block does not link to the others. */
 export class Lost extends Error {}
 
 type Walked = Changes & { readonly at: CursorPosition };
 
 type WalkOptions = {
   readonly formatter: Formatter;
-  /** About how many items one walk gives; the next walk goes on after them. */
+  /** About the number of items of one walk; the next walk goes on after them. */
   readonly most: number;
-  /** Another gateway may make the next walk. */
+  /** Whether another gateway may make the next walk. */
   readonly isShared: boolean;
 };
 
-/** Waits for the promise. @throws RpcError when the caller's time is up before it is there. */
+/** Waits for the promise. @throws RpcError when the caller's deadline passes first. */
 export type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
 
 type WalkParts = {
@@ -34,27 +34,27 @@ type WalkParts = {
   readonly within: Within;
 };
 
-/** The chain, and a way to blocks that it does not have. */
+/** The followed chain, and a function that fetches blocks that the chain does not have. */
 type Way = {
   readonly view: ChainView;
   readonly fetch: (wanted: Reference) => Promise<Sought>;
 };
 
-/** How often a walk begins again when the chain changes meanwhile, and how soon, in milliseconds. */
+/** The most attempts of a walk while the chain changes, and the pause between them in milliseconds. */
 const ATTEMPTS = 100;
 const AGAIN_AFTER_MS = 10;
-/** After this many failures the walk counts as lost. */
+/** The failures after which a walk counts as lost, and the pause between them in milliseconds. */
 export const LOST_AFTER = 3;
 export const LOST_AGAIN_AFTER_MS = 250;
-/** How many dropped blocks that left the store are fetched at most. */
+/** The most removed blocks that one walk fetches, since they left the store. */
 const FETCHED_AT_MOST = 64;
-/** After this time the poll gives what it has found, in milliseconds; the next poll goes on. */
+/** After this time, in milliseconds, the poll returns the items that it has found; the next poll goes on. */
 const FETCHING_MS = 3_000;
 
 /**
  * The items since a client was at one of the cursors.
- * @returns undefined when the chain changed again and again meanwhile.
- * @throws Lost; RpcError when the nodes could not be asked.
+ * @returns undefined when the chain changed in each attempt, or the gateway follows no chain yet.
+ * @throws Lost; RpcError when the gateway could not ask the nodes.
  */
 export async function walk(
   cursors: readonly CursorPosition[],
@@ -69,7 +69,7 @@ export async function walk(
     try {
       const { items, fork } = await walkDown(cursors, formatter, way);
       const up = await walkUp(fork, { formatter, most, clock: parts.clock }, way);
-      // The head is still canonical, so all that was read belongs to the chain below it.
+      // The head is still canonical, so all blocks of the walk belong to the chain below it.
       if (up && view.holds) {
         const at = isShared ? withPath(up.at, formatter, view) : up.at;
         return { items: [...items, ...up.items], more: up.more, at };
@@ -77,17 +77,17 @@ export async function walk(
     } catch (error) {
       lost += 1;
       if (!(error instanceof Lost) || lost >= LOST_AFTER) throw error;
-      // Nodes may be ahead of the store: after a reorganisation their blocks do not link to its blocks.
+      // Nodes may be ahead of the store: after a reorg their blocks do not link to the store's blocks.
       view.hurry();
       await parts.clock.sleep(LOST_AGAIN_AFTER_MS);
     }
-    // The store changes a little before the chain says so.
+    // The store changes a little earlier than the chain's view.
     await parts.clock.sleep(AGAIN_AFTER_MS);
   }
   return undefined;
 }
 
-/** Goes down from each of the cursors to the canonical chain; the lowest fork counts. Newest blocks first. */
+/** Goes down from each cursor to the canonical chain. @returns The lowest fork; the removed items, newest block first. */
 async function walkDown(
   cursors: readonly CursorPosition[],
   formatter: Formatter,
@@ -132,7 +132,7 @@ type Climb = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** Goes up from the fork to the head, or until one poll has enough. */
+/** Goes up from the fork to the head, or until one poll has enough items. @returns undefined when the chain changed. */
 async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | undefined> {
   const { view } = way;
   const below = await climbToWindow(fork, climb, way);
@@ -152,7 +152,7 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
   return { items: [...below.items, ...told.items], more, at: { number: told.to, hash } };
 }
 
-/** Goes up over blocks older than the window, one by one, each linked to the one before. */
+/** Goes up over the blocks below the window, one by one, and checks that each links to its parent. */
 async function climbToWindow(
   fork: Position,
   { formatter, most, clock }: Climb,
@@ -164,7 +164,7 @@ async function climbToWindow(
   while (at.number + 1 < view.tail) {
     const number = at.number + 1;
     const sought = view.blockAt(number) ?? (await fetch({ number }));
-    // This poll answers the items so far; the next poll goes on from there.
+    // This poll returns the items so far; the next poll goes on from `at`.
     if (sought === "unanswered" && at !== fork) return { items, at, isEnough: true };
     const block = found(sought);
     if (block.outline.parentHash !== at.hash) throw new Lost();
@@ -184,24 +184,24 @@ export function found(sought: Sought): StoredBlock {
 type CursorWaitParts = {
   /** The chain as this process sees it. */
   readonly view: () => Promise<ChainView>;
-  /** The newest block, which a node is asked for now. */
+  /** Asks a node for its newest block. */
   readonly headOfNodes: () => Promise<Position | undefined>;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** The caller's signal is made when it is read. */
+  /** The first read of the caller's signal makes the signal. */
   readonly caller: { readonly signal: Signal };
   readonly within: Within;
 };
 
-/** How long a walk waits for a block that another gateway has seen, and how often it looks, in milliseconds. */
+/** The time that a walk waits for a block that another gateway has seen, and the pause between looks, in milliseconds. */
 const REACHING_MS = 3_000;
 const REACHED_AGAIN_AFTER_MS = 50;
 
 /**
- * To be called before a walk, since another gateway, or a writer that is gone, may have seen newer blocks. A block that
- * was never seen here counts as dropped only when the nodes themselves say that our head is theirs. Otherwise blocks of
- * a branch that this gateway is still on would be told as new once more.
- * @param options.isShared Another gateway may have moved the cursors.
- * @throws RpcError 503 while this gateway is not where the nodes are.
+ * Waits before a walk until the chain has reached the cursors: another gateway, or a writer that is gone, may have seen
+ * newer blocks. A block that this gateway never saw counts as removed only when the nodes confirm our head. Otherwise
+ * the client would once more get, as new, the blocks of a branch that this gateway is about to leave.
+ * @param options.isShared Whether another gateway may have moved the cursors.
+ * @throws RpcError 503 while this gateway's chain differs from that of the nodes.
  */
 export async function waitForCursor(
   cursors: readonly Position[],
@@ -224,7 +224,7 @@ export async function waitForCursor(
       if (isOurs(head, view) || (isLate && isBelow(head, view))) return;
     }
     if (isLate) throw errors.chainMoves();
-    // The chain may have been updated again meanwhile.
+    // The chain may change again meanwhile.
     await within(clock.sleep(REACHED_AGAIN_AFTER_MS, caller.signal));
   }
 }
@@ -242,19 +242,19 @@ const isForeign = (cursor: Position, view: ChainView): boolean =>
 const isOurs = (head: Position | undefined, view: ChainView): boolean =>
   head !== undefined && head.number >= view.head.number && isOnChain(head, view);
 
-/** The nodes are below our head: either they go back, and our chain will soon, or the node only lags for a moment. */
+/** Whether the nodes' head is below ours: a reorg is under way, which our chain will follow soon, or the node lags. */
 const isBelow = (head: Position | undefined, view: ChainView): boolean =>
   head !== undefined && head.number < view.head.number && isOnChain(head, view);
 
-/** How many blocks of the way are kept: two gateways that are live differ in the newest blocks only. */
+/** The most blocks of a way: two live gateways differ in the newest blocks only. */
 const BLOCKS_AT_MOST = 16;
-/** How many characters of items are kept: beyond that, what nodes know of dropped blocks is used. */
+/** The most characters of a way's items: for lower removed blocks a walk asks the nodes. */
 const CHARACTERS_AT_MOST = 65_536;
 
 /**
- * The position with the last blocks on the way to it, which are kept with the filter. Another gateway whose nodes never
- * had these blocks can then report them as removed.
- * @param view The position is canonical in it.
+ * The position with the last blocks up to it, which the filter's record keeps. Another gateway whose nodes never had
+ * these blocks can then report them as removed.
+ * @param view A view in which the position is canonical.
  */
 export function withPath(
   { number, hash }: Position,
@@ -266,7 +266,7 @@ export function withPath(
   let characters = 0;
   for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
     const block = view.blockAt(number - below);
-    if (block?.hash !== next) break; // it is older than the window, or the chain changed meanwhile
+    if (block?.hash !== next) break; // the block is older than the window, or the chain changed meanwhile
     const told = takenBack(block, formatter, view);
     const items = told.items.map(String);
     characters += items.reduce((sum, item) => sum + item.length, 0);
@@ -283,7 +283,7 @@ const takenBack = (block: StoredBlock, formatter: Formatter, view: ChainView): D
   items: formatter.dropped(block, view),
 });
 
-/** The blocks of all ways, by their hashes. */
+/** The blocks in the ways of all cursors, by hash. */
 export const deliveredBlocks = (
   cursors: readonly CursorPosition[],
 ): ReadonlyMap<string, DeliveredBlock> =>

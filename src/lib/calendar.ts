@@ -6,10 +6,10 @@ export const HOUR_MS = 3_600_000;
 
 /** A day or a month. */
 export type CalendarPeriod = {
-  /** Such as 2026-11-21 or 2026-11. */
+  /** A text such as `2026-11-21` or `2026-11`. */
   readonly label: string;
   readonly beginsAtMs: number;
-  /** When the next period begins. */
+  /** The time at which the next period begins. */
   readonly endsAtMs: number;
 };
 
@@ -28,7 +28,7 @@ export function periodAt(kind: PeriodKind, wallMs: number): CalendarPeriod {
   return { label: monthOf(day), beginsAtMs, endsAtMs };
 }
 
-/** Whether the period ended so long ago that no gateway counts anything under it, even if its clock is hours late. */
+/** Whether the period ended so long ago that no gateway still counts under its label, even if its clock is hours late. */
 export const isLongOver = (label: string, wallMs: number): boolean =>
   label.length === "2026-11".length
     ? label < monthOf(dayOf(wallMs - 32 * DAY_MS))
@@ -49,7 +49,7 @@ export const isoText = (wallMs: number): string =>
   // biome-ignore lint/style/noRestrictedGlobals: this writes a given time, it does not ask for it.
   new Date(wallMs).toISOString();
 
-/** A wall time as HTTP tells it (RFC 9110), in whole seconds. */
+/** A wall time as HTTP writes it (RFC 9110), in whole seconds. */
 export const httpDate = (wallMs: number): string =>
   // biome-ignore lint/style/noRestrictedGlobals: this writes a given time, it does not ask for it.
   new Date(wallMs).toUTCString();
@@ -66,10 +66,10 @@ export type ReadRange =
   | { readonly kind: "mistake"; readonly field: "from" | "to"; readonly why: string };
 
 /**
- * The days that a caller asks for, both ends included. Without `to` the range ends today; without `from` it begins with
- * the first day of the month in which it ends.
+ * The days that a caller asks for, both ends included. Without `to` the range ends today; without `from` the range
+ * begins with the first day of the month in which it ends.
  *
- * @param options.mostDays How many days may be asked for at once.
+ * @param options.mostDays The largest number of days in one range.
  */
 export function readRange(
   wanted: { readonly from?: string | undefined; readonly to?: string | undefined },
@@ -93,7 +93,7 @@ export function daysIn({ from, to }: DayRange): string[] {
   return days;
 }
 
-/** When the day begins; NaN for a text that is no day. */
+/** The wall time at which the day begins; NaN for a text that is no day. */
 function startOfDay(day: string): number {
   if (!/^\d{4}-\d\d-\d\d$/.test(day)) return Number.NaN;
   const startMs = readTime(`${day}T00:00:00Z`);

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Cancellation, type Signal } from "./cancellation.ts";
 
-/** What is done: one of five listeners is added or removed, or all is aborted; `removes` is another that a listener removes. */
+/** The test adds or removes one of five listeners, or aborts the signal. */
 type Step = { readonly act: "add" | "remove" | "abort"; readonly listener: number };
 
-/** What each step made of a signal, as text. */
+/** The calls and the state of a signal after each step, as text. A listener that is called removes another listener. */
 function told(signal: Signal, abort: (reason: unknown) => void, steps: readonly Step[]): string[] {
   const seen: string[] = [];
   const listeners = [0, 1, 2, 3, 4].map((index) => (): void => {

@@ -2,12 +2,12 @@
 
 /** The part of an `AbortSignal` that waiting code uses. */
 export type Signal = Pick<AbortSignal, "aborted" | "reason"> & {
-  /** The listener is called once; never when the signal has aborted already. */
+  /** The signal calls the listener once, when it aborts; never if it had aborted before. */
   addEventListener(event: "abort", listener: () => void, options?: { readonly once: true }): void;
   removeEventListener(event: "abort", listener: () => void): void;
 };
 
-/** An `AbortController` and its signal in one. It costs a tenth, and is made for each call. */
+/** An `AbortController` and its signal in one object, at a tenth of the cost: the gateway makes one for each call. */
 export class Cancellation implements Signal {
   #hasAborted = false;
   #reason: unknown;
@@ -31,7 +31,7 @@ export class Cancellation implements Signal {
     const [listener, others] = [this.#listener, this.#others];
     this.#listener = undefined;
     listener?.();
-    // A listener that another one removes is not called.
+    // The Set skips a listener that an earlier listener removed.
     for (const other of others ?? []) other();
     this.#others = undefined;
   }

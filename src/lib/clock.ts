@@ -1,15 +1,15 @@
-// Time, handed over: code that waits or reads the time takes a Clock, so that no test sleeps.
+// Code that waits or reads the time takes a Clock as a parameter, so that no test sleeps.
 
 import type { Signal } from "./cancellation.ts";
 
 export type Clock = {
-  /** Milliseconds since some fixed moment; never goes backwards. For durations. */
+  /** Milliseconds since some fixed moment, for durations; the value never decreases. */
   now(): number;
-  /** Milliseconds since 1970. For what people and chains call the time. */
+  /** Milliseconds since 1970, as people and chains tell the time. */
   wallTime(): number;
-  /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when the signal aborts first. */
   sleep(ms: number, signal?: Signal): Promise<void>;
-  /** Lets all other work run that is ready. Work that takes long calls it now and then. */
+  /** Lets all other work run that is ready. Long work calls `yield` now and then. */
   yield(): Promise<void>;
   /** Runs `task` once after `ms` milliseconds, unless the returned function is called before. */
   after(ms: number, task: () => void): () => void;

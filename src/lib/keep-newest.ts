@@ -1,6 +1,6 @@
-// A map that remembers the newest entries: the oldest leaves when there are too many.
+// Bounds a map to its newest entries.
 
-/** Sets an entry as the newest one, also where the map had its key before. @param most How many entries are kept. */
+/** Sets an entry as the newest, also where the map had its key. @param most The most entries: the oldest one leaves. */
 export function keepNewest<Key, Value>(
   entries: Map<Key, Value>,
   [key, value]: readonly [Key, Value],

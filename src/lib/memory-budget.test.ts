@@ -30,7 +30,7 @@ describe("the memory budget", () => {
   });
 
   it.each([
-    // Of a budget of 16 MB, so much may wait for the call to be begun.
+    // `upTo`: the megabytes that may wait, of a budget of 16 MB, when the call begins.
     { what: "a hash", computeUnits: 1, isInBatch: false, upTo: 16 },
     { what: "a receipt", computeUnits: 3, isInBatch: false, upTo: 16 },
     { what: "a batch of receipts", computeUnits: 3, isInBatch: true, upTo: 5 },
@@ -63,7 +63,7 @@ describe("the memory budget", () => {
 
   it.each([
     { total: 24_000, constrained: 0, want: 6_000 },
-    { total: 24_000, constrained: 2 ** 64, want: 6_000 }, // as some kernels say: no limit
+    { total: 24_000, constrained: 2 ** 64, want: 6_000 }, // some kernels report no limit like this
     { total: 24_000, constrained: 2_000, want: 500 },
     { total: 24 * 2 ** 30, constrained: 0, want: 2 ** 30 },
   ])("is a quarter of what may be used, and at most 1 GiB: $total, $constrained", (memory) => {

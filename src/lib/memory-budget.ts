@@ -1,14 +1,14 @@
-// Counts the bytes that wait in this process, by kind and by key. The more wait, the less is begun: large work is
-// refused first, so that cheap work is refused last; and a key for which many bytes wait is refused before other keys.
+// Counts the bytes that wait in this process, by kind and by key. As the bytes grow, the gateway refuses large work
+// first and cheap work last, and a key for which many bytes wait before other keys.
 
 /**
- * `bodies` of requests; `arriving`: replies of nodes as they come; `building`: answers that are being made, or wait for
- * their turn in a batch; `unsent`: answers that callers have not taken.
+ * `bodies`: bodies of requests; `arriving`: replies of upstreams as they come; `building`: answers that the gateway
+ * makes, or that wait for their turn in a batch; `unsent`: answers that callers have not taken.
  */
 export const memoryKinds = ["bodies", "arriving", "building", "unsent"] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
-/** What is refused: a request before its body is read, a call, a batch, or the rest of a node's reply. */
+/** The gateway refuses a request before it reads the body, a call, a batch, or the rest of an upstream's reply. */
 export type MemoryRefusal = "requests" | "calls" | "batches" | "answers";
 
 /** `key`: too many bytes wait for the caller's own key; `all`: too many bytes wait for all keys together. */
@@ -23,15 +23,15 @@ export type MemoryBudgetParts = {
   ) => void;
 };
 
-/** A key for which bytes wait. Only the budget writes it, so that sums need no search. */
+/** A key for which bytes wait. Only the budget writes `bytes` and `excessBytes`, so that it knows their sums. */
 export type MemoryHolder = {
   /** The name of the key. */
   readonly name: string;
-  /** As in `Asker`. */
+  /** The key's weight, as in `Asker`. */
   weight: number;
   /** The bytes that wait for the key. */
   bytes: number;
-  /** How many of the bytes are beyond the key's share. */
+  /** The bytes beyond the key's share. */
   excessBytes: number;
 };
 
@@ -42,9 +42,9 @@ export const memoryHolder = (name: string): MemoryHolder => ({
   excessBytes: 0,
 });
 
-/** The part of the budget above which a call of so many compute units is not begun. */
+/** A call below `below` compute units (first match) begins while at most the part `room` of the budget waits. */
 const CALLS: readonly { readonly below: number; readonly room: number }[] = [
-  { below: 4, room: 1 }, // computed here, or a small read of the store
+  { below: 4, room: 1 }, // calls that the gateway computes, and small reads of the store
   { below: 10, room: 1 / 2 },
   { below: Number.POSITIVE_INFINITY, room: 3 / 16 }, // logs, receipts of blocks, traces
 ];
@@ -54,40 +54,40 @@ const forCall = (computeUnits: number): number =>
 /** Batches get less room: their callers can send the calls one by one. */
 const IN_BATCH = 1 / 3;
 
-/** Parts of the budget: above each of them some work is no longer begun. */
+/** Parts of the budget: while more bytes wait than a part, the gateway begins no more work of that kind. */
 const rooms = {
   any: 1,
   forCall,
   forBatch: (computeUnits: number): number => forCall(computeUnits) * IN_BATCH,
-  /** Above it the rest of a large reply of a node is not read, since more waits than was meant to. */
+  /** Above this part the gateway does not read the rest of an upstream's large reply. */
   largeAnswer: 3 / 32,
-  /** Above it a batch has one call under way. */
+  /** Above this part a batch has one call under way at a time. */
   calm: 1 / 16,
-  /** The bytes of a key count against other keys up to a share of this: half of it for a key of weight 1. */
+  /** The bytes of a key count against other keys up to a share of this part: half of it for a key of weight 1. */
   againstOthers: 1 / 24,
-  /** Above it nothing is begun for one key. */
+  /** While more than this part waits for one key, the gateway begins nothing for that key. */
   ofOneKey: 3 / 4,
-  /** Above it only cheap work is begun. */
+  /** Above this part the gateway begins only cheap work. */
   inAll: 7 / 8,
 } as const;
 
-/** In bytes: a key with less is in nobody's way, however small the budget. */
+/** In bytes. A key with less disturbs no other key, however small the budget is. */
 const LARGE = 65_536;
 
 export class MemoryBudget {
   #bytes: number;
   #waiting = 0;
-  /** How many of the bytes wait for keys, and how many of these are beyond the keys' shares. */
+  /** The bytes that wait for keys (`#ofKeys`), and the bytes beyond the keys' shares (`#excess`). */
   #ofKeys = 0;
   #excess = 0;
   #keysOverShare = 0;
-  /** The keys whose excess changes with the budget. */
+  /** The keys with more than `LARGE` bytes: their excess changes with the budget. */
   readonly #large = new Set<MemoryHolder>();
   #ofNodes = 0;
   readonly #byKind: Record<MemoryKind, number> = { bodies: 0, arriving: 0, building: 0, unsent: 0 };
   readonly #onRefused: MemoryBudgetParts["onRefused"];
 
-  /** @param options.bytes How many bytes may wait. */
+  /** @param options.bytes The most bytes that may wait. */
   constructor({ bytes }: { readonly bytes: number }, parts: MemoryBudgetParts) {
     this.#bytes = bytes;
     this.#onRefused = parts.onRefused;
@@ -116,7 +116,7 @@ export class MemoryBudget {
     return { keys, gateway, strangers: this.#waiting - keys - gateway };
   }
 
-  /** How many keys have more bytes than count against others. */
+  /** The number of keys whose bytes exceed their share. */
   get keysOverShare(): number {
     return this.#keysOverShare;
   }
@@ -134,35 +134,35 @@ export class MemoryBudget {
     this.hold(kind, -bytes, holder);
   }
 
-  /** @returns Whether any work may be begun; a refusal is counted. */
+  /** @returns Whether the gateway may begin any work. A false result was told to `onRefused`, as in all `admit…`. */
   admitRequest(holder?: MemoryHolder): boolean {
     return this.#admit(rooms.any, "requests", holder);
   }
 
-  /** @returns Whether a lone call may be begun; a refusal is counted. */
+  /** @returns Whether a call outside of a batch may begin. */
   admitCall(computeUnits: number, holder?: MemoryHolder): boolean {
     return this.#isCalm || this.#admit(rooms.forCall(computeUnits), "calls", holder);
   }
 
   /**
-   * @param computeUnits Gives the price of the dearest member; called only when the answer depends on it.
-   * @returns Whether a batch may be begun; a refusal is counted. The members of a batch that was begun wait for their turn.
+   * @param computeUnits Gives the price of the dearest member; called only when the result depends on that price.
+   * @returns Whether a batch may begin. The members of an admitted batch wait for their turn.
    */
   admitBatch(computeUnits: () => number, holder?: MemoryHolder): boolean {
     return this.#isCalm || this.#admit(rooms.forBatch(computeUnits()), "batches", holder);
   }
 
-  /** @returns Whether the rest of a node's large reply is read; a refusal is counted. */
+  /** @returns Whether the gateway may read the rest of an upstream's large reply. */
   admitLargeAnswer(holder?: MemoryHolder): boolean {
     return this.#admit(rooms.largeAnswer, "answers", holder);
   }
 
-  /** The key may begin all that it wants. */
+  /** Whether the key may begin work without restraint. */
   isCalmFor(holder?: MemoryHolder): boolean {
     return this.#isCalm || this.#hasRoom(rooms.calm, holder);
   }
 
-  /** All keys may begin all that they want. */
+  /** Whether all keys may begin work without restraint. */
   get #isCalm(): boolean {
     return this.#waiting <= this.#bytes * rooms.calm;
   }
@@ -192,10 +192,10 @@ export class MemoryBudget {
     return false;
   }
 
-  /** @param less Asks what would be if so many bytes less waited for the key. */
+  /** @param less Subtracts this number of bytes from the bytes that wait for the key. */
   #hasRoom(room: number, holder: MemoryHolder | undefined, less = 0): boolean {
     if (!holder) return this.#waiting <= this.#bytes * room;
-    // All bytes of this key count, and those of each other key up to that key's share.
+    // All bytes of this key count, and the bytes of each other key up to that key's share.
     const counted = this.#waiting - (this.#excess - holder.excessBytes) - less;
     return (
       counted <= this.#bytes * room &&
@@ -205,7 +205,7 @@ export class MemoryBudget {
   }
 }
 
-/** How many bytes of a key count against others: half of the room for a key of weight 1. */
+/** The bytes of a key that count against other keys: half of the room for a key of weight 1. */
 const shareOf = ({ weight }: MemoryHolder, room: number): number =>
   Math.floor((room * weight) / (weight + 1));
 
@@ -213,9 +213,9 @@ const MOST = 2 ** 30;
 const OF_THE_MACHINE = 1 / 4;
 
 /**
- * How many bytes may wait where nothing is configured.
+ * The most bytes that may wait where the configuration says nothing: a quarter of the usable memory, at most 1 GiB.
  *
- * @param memory.constrained The bytes that the process may use; 0, or more than the machine has: all.
+ * @param memory.constrained The bytes that the process may use. 0, or more than `total`, means no limit.
  */
 export function defaultBudget(memory: {
   readonly total: number;

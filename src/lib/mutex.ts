@@ -1,17 +1,17 @@
-// A mutex for tasks, and a counter of users that tells when nobody uses a thing any more.
+// A mutex for tasks, and a counter of a thing's users that tells when the last user has left.
 
 /** Runs tasks one after the other, in the order in which they came. A task that fails does not stop the next. */
 export class Mutex {
   /** The end of the task that came last. Never rejects. */
   #last: Promise<unknown> = Promise.resolve();
-  /** Tasks that run or wait. */
+  /** The number of tasks that run or wait. */
   #tasks = 0;
 
   get isIdle(): boolean {
     return this.#tasks === 0;
   }
 
-  /** @returns What the task returns. */
+  /** Runs the task after all earlier tasks. @returns The task's result; rejects when the task does. */
   run<Value>(task: () => Promise<Value>): Promise<Value> {
     const running = this.#last.then(task);
     const end = (): void => {
@@ -22,13 +22,13 @@ export class Mutex {
     return running;
   }
 
-  /** Resolves when all tasks have ended that came before. Never rejects. */
+  /** Resolves when all earlier tasks have ended. Never rejects. */
   async idle(): Promise<void> {
     await this.#last;
   }
 }
 
-/** Counts the users of a thing that is to be closed once it has none. */
+/** Counts the users of a thing, for an owner that closes the thing once it has no user. */
 export class Occupancy {
   #inside = 0;
   #waiting: (() => void)[] = [];
@@ -42,7 +42,7 @@ export class Occupancy {
     if (this.#inside === 0) for (const done of this.#waiting.splice(0)) done();
   }
 
-  /** Resolves when it has no user. */
+  /** Resolves when the thing has no user. */
   async empty(): Promise<void> {
     if (this.#inside > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

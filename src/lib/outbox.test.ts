@@ -4,7 +4,7 @@ import { Outbox } from "./outbox.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Tells each attempt as `operation.number`; fails while it is told so. */
+/** An outbox that notes each attempt as `operation.number`; its attempts fail while `other.isAway`. */
 function outboxOf(clock: FakeClock) {
   const attempts: string[] = [];
   const slots = new Set<string>();

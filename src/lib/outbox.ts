@@ -1,28 +1,28 @@
-// Sends operations that must happen once although their replies may be lost. It sends one after the other, and repeats an
-// operation under its id until a reply tells that it happened. No other code has to think of lost replies.
+// Sends operations that must happen once although their replies may be lost. The outbox sends one operation after the
+// other, and repeats an operation under its id until a reply confirms it. No other code has to think of lost replies.
 import { randomBytes } from "node:crypto";
 import type { Clock } from "./clock.ts";
 
-/** The other side recognizes a repeated operation by its id. */
+/** The receiver recognizes a repeated operation by this id. */
 export type OperationId = {
-  /** The name of one sender, which has one operation under way at a time. */
+  /** The name of one sender; a sender has one operation under way at a time. */
   readonly slot: string;
-  /** Rises from one operation of the slot to the next, from 1. */
+  /** Counts the operations of the slot, from 1. */
   readonly number: number;
-  /** How long the other side remembers the slot at least, in milliseconds. */
+  /** The shortest time for which the receiver remembers the slot, in milliseconds. */
   readonly keptMs: number;
 };
 
 export type OutboxOptions = {
-  /** As in `OperationId`. An operation that has no reply after half of it is not repeated any more. */
+  /** As in `OperationId`. The outbox drops an operation that has no reply after half of this time. */
   readonly keptMs: number;
 };
 
 export type OutboxParts<Operation, Answer> = {
   readonly clock: Pick<Clock, "now">;
-  /** Rejects when it is not known whether the operation happened. */
+  /** Sends one operation. Rejects when the sender cannot know whether the operation happened. */
   readonly send: (operation: Operation, id: OperationId) => Promise<Answer>;
-  /** Called once for each operation that is known to have happened, in their order. */
+  /** Called once for each confirmed operation, in the order of the operations. */
   readonly onDone: (operation: Operation, answer: Answer) => void;
 };
 
@@ -38,16 +38,16 @@ export class Outbox<Operation, Answer> {
     this.#parts = parts;
   }
 
-  /** The operation that may have happened. */
+  /** The operation that was sent and not confirmed: it may have happened. */
   get unanswered(): Operation | undefined {
     return this.#unanswered?.operation;
   }
 
   /**
-   * Repeats the unanswered operation, then sends the next one. One call at a time.
+   * Repeats the unanswered operation, then sends the next one. The caller makes one call of `send` at a time.
    *
-   * @param next Makes the next operation, when all before it are known to have happened; undefined: there is none.
-   * @throws What `send` threw; the next call begins with the same operation.
+   * @param next Makes the next operation, once no earlier one is unanswered; undefined: there is no operation to send.
+   * @throws The error of `OutboxParts.send`; the next call begins with the same operation.
    */
   async send(next: () => Operation | undefined): Promise<void> {
     const nowMs = this.#parts.clock.now();

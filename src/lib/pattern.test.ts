@@ -12,7 +12,7 @@ describe("a pattern", () => {
     [["*_call"], "eth_call", true],
     [["*_call"], "eth_callMany", false],
     [["eth_*_*"], "eth_a_b", true],
-    [["ab*ba"], "aba", false], // the ends do not share characters
+    [["ab*ba"], "aba", false], // the parts before and after the star do not overlap
     [["a*b*b"], "ab", false],
     [["**"], "", true],
     [["*"], "any\nthing", true],
@@ -47,13 +47,13 @@ it.each([
   [{ "*": 1, "eth_*": 2, eth_call: 3 }, "eth_call", 3],
   [{ "*": 1, "eth_*": 2, "eth_get*": 3 }, "eth_getCode", 3],
   [{ "eth_get****": 1, "eth_get*s": 2 }, "eth_getLogs", 2], // stars do not make a pattern longer
-  [{ "*_call": 1, "eth_c*": 2 }, "eth_call", 1], // of two as long, the first
+  [{ "*_call": 1, "eth_c*": 2 }, "eth_call", 1], // of two patterns of the same length, the first wins
   [{ "eth_*": 2 }, "net_version", undefined],
 ])("of %j, for %s, %s is first", (values, name, want) => {
   expect(new BestMatch<number>(values).of(name)).toBe(want);
 });
 
-/** Letter by letter. */
+/** The definition of a match, letter by letter. */
 function matches(pattern: string, name: string): boolean {
   if (pattern === "") return name === "";
   const [first, rest] = [pattern[0], pattern.slice(1)];

@@ -1,13 +1,13 @@
-// Names with `*` in them, as keys and allow lists use: `eth_*` stands for all that begins with `eth_`.
+// Patterns of names with `*`, as keys and allow lists have: `eth_*` fits all names that begin with `eth_`.
 
-/** A test whether a name fits any of the patterns; `*` stands for any characters, or none. */
+/** A test whether a name fits any of the patterns; `*` stands for any number of characters, also for none. */
 export function matcherOf(patterns: readonly string[]): (name: string) => boolean {
   const exact = new Set(patterns.filter((pattern) => !isWild(pattern)));
   const wild = patterns.filter(isWild).map(wildMatcher);
   return (name) => exact.has(name) || wild.some((fits) => fits(name));
 }
 
-/** Callers may send endless and long names, so this many results are remembered. */
+/** Callers may send any number of names of any length, so both are bounded. */
 const MOST_REMEMBERED = 1024;
 const LONGEST_REMEMBERED = 128;
 
@@ -17,7 +17,7 @@ export class BestMatch<Value> {
     readonly fits: (name: string) => boolean;
     readonly value: Value;
   }[];
-  /** The results that are remembered. */
+  /** The remembered results, by name. */
   readonly #known = new Map<string, Value | undefined>();
 
   constructor(valueByPattern: Readonly<Record<string, Value>>) {
@@ -26,28 +26,28 @@ export class BestMatch<Value> {
       .map(([pattern, value]) => ({ fits: matcherOf([pattern]), value }));
   }
 
-  /** undefined where no pattern fits. */
+  /** @returns The value of the best pattern; undefined where no pattern fits. */
   of(name: string): Value | undefined {
     if (this.#patterns.length === 0) return undefined;
     const known = this.#known.get(name);
     if (known !== undefined || this.#known.has(name)) return known;
     const value = this.#patterns.find(({ fits }) => fits(name))?.value;
-    // The names in use come back at once.
+    // Names in use return to the empty map with their next call.
     if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
     if (name.length <= LONGEST_REMEMBERED) this.#known.set(name, value);
     return value;
   }
 }
 
-/** The characters of a pattern that are not stars. */
+/** The number of characters that are not stars; infinite for an exact name. */
 const lengthOf = (pattern: string): number =>
   isWild(pattern) ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
 
 export const isWild = (pattern: string): boolean => pattern.includes("*");
 
 /**
- * Takes each part between stars where it is found first, and never looks for it again. So a pattern of many stars takes
- * no longer than one of few, which a regular expression does not promise.
+ * Matches each part between stars at its first occurrence, without backtracking. So a pattern of many stars takes no
+ * longer than a pattern of few stars; a regular expression does not promise that.
  */
 function wildMatcher(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*");

@@ -31,7 +31,7 @@ describe("a token bucket", () => {
     bucket.spend(25, 0, 10);
     expect(bucket.left(0)).toBe(-10);
     bucket.spend(5, 0, 1);
-    expect(bucket.left(0)).toBe(-10); // what was owed before stays
+    expect(bucket.left(0)).toBe(-10); // a smaller bound does not reduce the earlier debt
   });
 
   it("keeps what is there when its bounds change, as far as it holds that", () => {

@@ -1,24 +1,23 @@
-// The token bucket: it holds a number of tokens at most, and some come back each second. A rate is a bucket; a quota is a
-// bucket to which nothing comes back. `TokenBucket` belongs to one process. Processes share an entry of the state,
-// `Taken`, from which the pure functions below take.
+// Token buckets. A rate is a bucket that refills each second; a quota is a bucket that does not refill. A `TokenBucket`
+// belongs to one process. Processes share an entry of the state, `Taken`, from which the pure functions below take.
 
 export type Bounds = {
-  /** The most that can be taken at once: the burst of a rate, the whole of a quota. */
+  /** The most tokens that the bucket holds: the burst of a rate, the whole of a quota. */
   readonly size: number;
-  /** The tokens that come back each second; 0 for a quota. */
+  /** The tokens that the bucket regains each second; 0 for a quota. */
   readonly perSecond: number;
 };
 
-/** How far a sum of fractions may be off, in tokens. */
+/** The largest rounding error of a sum of fractions, in tokens. */
 const ROUNDING = 1e-6;
 
 export class TokenBucket {
-  /** At `#atMs`. Below zero: a debt. */
+  /** The tokens at `#atMs`; a negative number is a debt. */
   #tokens: number;
   #atMs: number;
   #bounds: Bounds;
 
-  /** @param tokens Left out: the bucket is full. */
+  /** @param tokens The tokens at the beginning; by default the bucket is full. */
   constructor(bounds: Bounds, nowMs: number, tokens = bounds.size) {
     this.#bounds = bounds;
     this.#tokens = tokens;
@@ -46,13 +45,13 @@ export class TokenBucket {
     return this.#priceOf(tokens) <= this.left(nowMs) + ROUNDING;
   }
 
-  /** The milliseconds until `has` is true, rounded up; Infinity when it never will be. */
+  /** The milliseconds until `has` is true, rounded up; Infinity when `has` never will be true. */
   waitMs(tokens: number, nowMs: number): number {
     const missing = this.#priceOf(tokens) - this.left(nowMs) - ROUNDING;
     return missing <= 0 ? 0 : Math.ceil((missing / this.#bounds.perSecond) * 1000);
   }
 
-  /** Takes the tokens if the bucket has them. @returns Whether it had. */
+  /** Takes the tokens if the bucket has them. @returns Whether the bucket had them. */
   take(tokens: number, nowMs: number): boolean {
     const isThere = this.has(tokens, nowMs);
     if (isThere) this.spend(this.#priceOf(tokens), nowMs);
@@ -73,39 +72,39 @@ export class TokenBucket {
   }
 }
 
-/** How much of a limit is taken, as an entry of the state. */
+/** The units of a limit that processes have taken, as an entry of the state. */
 export type Taken = { readonly units: number; readonly atMs: number };
 
-/** What one process wants of a limit, in the limit's units. */
+/** A request of one process for units of a shared limit. */
 export type TakeRequest = {
   readonly bounds: Bounds;
-  /** What the process took earlier and did not spend. */
+  /** The units that the process took earlier and did not spend. */
   readonly returned: number;
-  /** What the process spent without asking, while the state could not be reached. */
+  /** The units that the process spent without asking, while it could not reach the state. */
   readonly owed: number;
-  /** A smaller grant is useless; 0 for a process that asks ahead of demand. */
+  /** The smallest useful number of units; 0 for a process that asks ahead of demand. */
   readonly least: number;
   readonly wanted: number;
-  /** The part of what is left that this process may get, 0 to 1; the rest is for others. */
+  /** The part of the remaining units that this process may get, 0 to 1; the other processes get the rest. */
   readonly share: number;
 };
 
 export const NOTHING_TAKEN: Taken = { units: 0, atMs: 0 };
 
-/** In milliseconds. A clock that was set back by less keeps the entry's time; by more, counting begins at the new time. */
+/** In milliseconds. If a clock was set back by less, an entry keeps its time; if by more, it takes the clock's time. */
 export const SET_BACK_MS = 1000;
 
-/** How much is still taken at a later time; at an earlier time as much as the entry says. */
+/** The units that are still taken at a later time; at an earlier time all units of the entry. */
 export function takenAt(taken: Taken, { size, perSecond }: Bounds, atMs: number): number {
   if (perSecond === 0) return taken.units;
   const back = (Math.max(0, atMs - taken.atMs) / 1000) * perSecond;
-  // After the burst was made smaller, the bucket is empty at worst, not in debt.
+  // After a reload made the burst smaller, the bucket is empty at worst, not in debt.
   return Math.min(size, Math.max(0, taken.units - back));
 }
 
 /**
- * Takes back what is returned, books what is owed, and grants what is left. A debt that exceeds the burst of a rate is
- * forgiven; that of a quota is not.
+ * Books the returned and the owed units, and grants units of the rest. The function forgives the part of a debt that
+ * exceeds the remaining units of a rate, not of a quota.
  */
 export function takeFrom(
   before: Taken,
@@ -122,7 +121,7 @@ export function takeFrom(
   return { taken: { units: units + booked + granted, atMs }, granted };
 }
 
-/** How much of what is left one process is granted at once. */
+/** The units that one process gets at once, of the `left` ones. */
 export function grantOf(
   left: number,
   { least, wanted, share }: Pick<TakeRequest, "least" | "wanted" | "share">,

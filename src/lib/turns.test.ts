@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "./clock.ts";
 import { atOnce, Turns, turnsOfOne, type Work } from "./turns.ts";
 
-/** So many slices, each over in a moment of a clock that only work moves. */
+/** Work of so many slices; each slice takes one millisecond of a clock that only work advances. */
 async function work(slices: number, parts: { turns: Turns; spend: () => void }): Promise<void> {
   for (let slice = 0; slice < slices; slice += 1) {
     parts.spend();
@@ -29,7 +29,7 @@ describe("turns", () => {
     everyTurn();
     await Promise.all(Array.from({ length: 50 }, () => work(20, { turns, spend })));
     isDone = true;
-    // Each begins where it is called; from then on all of them share a turn.
+    // Each work does its first slice in the call; from then on all works share a turn.
     expect(most).toBeLessThanOrEqual(50 + 8);
   });
 
@@ -59,7 +59,7 @@ describe("turns", () => {
     most = 0;
     expect(await Promise.all(done)).toEqual(Array.from({ length: 50 }, (_, each) => 20 + each));
     isDone = true;
-    expect(most).toBeLessThanOrEqual(2 * 4); // what is left of one turn, and the next
+    expect(most).toBeLessThanOrEqual(2 * 4); // the rest of one turn, and the next turn
   });
 
   it("are no business of work that fails", async () => {
@@ -105,7 +105,7 @@ describe("long work", () => {
     expect(atOnce(counting(1000))).toBe(1000);
   });
 
-  /** Things of two pieces each, of so many turns; the order in which the pieces began and things ended. */
+  /** Does things of two pieces, each of so many turns. @returns The order in which the pieces began and things ended. */
   async function order(turnsOfEach: readonly number[]): Promise<string> {
     let now = 0;
     const turns = new Turns({ clock: { now: () => now, yield: systemClock.yield } });
@@ -113,7 +113,7 @@ describe("long work", () => {
     function* piece(name: string, slices: number): Work<void> {
       told.push(name);
       for (let slice = 0; slice < slices; slice += 1) {
-        now += 4; // each is a turn of its own
+        now += 4; // each slice takes a whole turn
         yield;
       }
     }

@@ -1,15 +1,15 @@
-// Long work in slices: a pure generator that pauses now and then. It is done at once, or in turns: all long work together
-// takes a few milliseconds of each turn of the event loop, one piece after the other, so that a small question never waits
-// for many large ones.
+// Long work is a pure generator that pauses now and then. The caller does it at once, or in turns: all long work together
+// takes a few milliseconds of each turn of the event loop, one piece after the other, so that a small call never waits
+// for many large calls.
 import type { Clock } from "./clock.ts";
 
-/** A pause yields no value. */
+/** Long work. Each `yield` is a pause, without a value. */
 export type Work<Result> = Generator<void, Result, void>;
 
-/** So many small items are looked at between two pauses, in well under a millisecond. */
+/** The number of small items between two pauses: they take well under a millisecond. */
 const STEP = 64;
 
-/** Looks at each item, with pauses. */
+/** Calls `look` for each item, with pauses. */
 export function* eachInSteps<Item>(
   items: ArrayLike<Item>,
   look: (item: Item, index: number) => void,
@@ -20,6 +20,7 @@ export function* eachInSteps<Item>(
   }
 }
 
+/** Does the work without pauses. @throws The error of the work. */
 export function atOnce<Result>(work: Work<Result>): Result {
   for (;;) {
     const { done, value } = work.next();
@@ -27,7 +28,7 @@ export function atOnce<Result>(work: Work<Result>): Result {
   }
 }
 
-/** Works at once while the turn lasts, then goes on in later turns. @throws What the work throws. */
+/** Does the work at once while the turn lasts, and the rest in later turns. @throws The error of the work. */
 export function doFrom<Result>(
   work: Work<Result>,
   turns: Pick<Turns, "join" | "next">,
@@ -39,13 +40,13 @@ export function doFrom<Result>(
   }
 }
 
-/** What all long work together takes of one turn, in milliseconds. */
+/** The time that all long work together takes of one turn of the event loop, in milliseconds. */
 const TURN_MS = 4;
 
 export class Turns {
-  /** When the current turn ends; undefined while there is no long work. */
+  /** The time at which the current turn ends; undefined while there is no long work. */
   #endsAt: number | undefined;
-  /** Each turn lets one of them go on. */
+  /** The works that wait; each turn begins with the first of them. */
   readonly #waiting: (() => void)[] = [];
   readonly #clock: Pick<Clock, "now" | "yield">;
 
@@ -53,13 +54,13 @@ export class Turns {
     this.#clock = parts.clock;
   }
 
-  /** Joins the current turn, or begins one. When the turn is over, work that can pause calls `next`. */
+  /** Joins the current turn, or begins a turn. When the turn is over, work that can pause calls `next`. */
   join(): "on" | "over" {
     if (this.#endsAt === undefined) this.#begin();
     return this.#isOver ? "over" : "on";
   }
 
-  /** As `join`, for work that begins: it does not overtake work that waits. */
+  /** As `join`, for work that begins: new work does not overtake waiting work. */
   enter(): "on" | "over" {
     return this.#waiting.length > 0 ? "over" : this.join();
   }
@@ -67,7 +68,7 @@ export class Turns {
   /**
    * Resolves in a later turn.
    *
-   * @param place Behind all work that waits, or before it: work that holds much memory until it is done goes first.
+   * @param place Behind all waiting work, or before it: work that holds much memory until its end goes first.
    */
   next(place: "last" | "first" = "last"): Promise<void> {
     if (this.#endsAt === undefined) this.#begin();
@@ -77,7 +78,7 @@ export class Turns {
     });
   }
 
-  /** Does the work, with pauses. It begins at once, so that short work does not wait for long work. @throws What the work throws. */
+  /** Does the work, with pauses: its first slice at once, so that short work waits for no other. @throws Its error. */
   async do<Result>(work: Work<Result>): Promise<Result> {
     if (this.#endsAt === undefined) this.#begin();
     return doFrom(work, this);
@@ -101,12 +102,12 @@ export class Turns {
   }
 }
 
-/** How many turns work that was begun goes before others. */
+/** The number of turns in which begun work goes before other work. */
 const FIRST_TURNS = 16;
 
 /**
- * The turns of one thing that takes several pieces of work: once begun it goes before others, so that few are begun at
- * the same time. One that takes long goes on as all others do.
+ * The turns of one thing that takes several pieces of work. A begun thing goes before others, so that few things are
+ * under way at the same time; after `FIRST_TURNS` turns it waits in line as all others do.
  */
 export function turnsOfOne(turns: Pick<Turns, "enter" | "join" | "next">): Pick<Turns, "do"> {
   let taken = 0;

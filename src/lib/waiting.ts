@@ -1,14 +1,14 @@
-// Waiting that ends, when time is up or when a signal aborts; what it takes to work with another process or thread: its
-// replies, its heartbeat, and how long to wait before it is started again; and many tasks, of which some run at once.
+// Waiting with a timeout or a signal; the replies, the heartbeat and the restarts of another process or thread; and many
+// tasks, a few at a time.
 
 import { Cancellation, type Signal } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
 
-/** The reason of an abort when time was up. Made once: an error has a stack. */
+/** The reason of an abort by a timeout. Made once, since an error with its stack is costly. */
 export const TOO_LATE = new Error("time is up");
 const NO_LONGER_AWAITED = new Error("no longer waited for");
 
-/** A signal that aborts with another one, or when time is up. @returns The signal, and what clears the timer once the work is done. */
+/** A signal that aborts with `outer`, or after `ms` milliseconds. `done` clears the timer when the work has ended. */
 export function deadline(
   ms: number,
   outer: Signal,
@@ -26,7 +26,7 @@ export function deadline(
   return { signal, done };
 }
 
-/** What the work gives; undefined when it takes longer, or when the signal aborts. The work goes on. */
+/** The result of the work; undefined when `ms` milliseconds pass or the signal aborts first. The work itself goes on. */
 export async function within<Value>(
   ms: number,
   work: Promise<Value>,
@@ -46,8 +46,8 @@ export async function within<Value>(
 }
 
 /**
- * The values of the promises, in order; undefined for those that reject, and for those that are not waited for. All have
- * `afterFirstMs` from the first value on, and `longestMs` at most.
+ * The values of the promises, in order; undefined for a promise that rejects or takes too long. The function waits
+ * `longestMs` at most for a first value, and from then on `afterFirstMs` for the others.
  */
 export async function soon<Value>(
   work: readonly Promise<Value | undefined>[],
@@ -67,7 +67,7 @@ export async function soon<Value>(
   return [...given];
 }
 
-/** The value of the promise. @throws What `why` makes, when the signal aborts first. */
+/** The value of the promise. @throws The error that `why` makes, when the signal aborts first. */
 export function orAborted<Value>(
   promise: Promise<Value>,
   signal: Signal,
@@ -75,14 +75,14 @@ export function orAborted<Value>(
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(why());
-    // The promise is handled in any case, so that a late rejection is not an unhandled one.
+    // The promise gets its handlers in any case, so that a late rejection is not an unhandled rejection.
     void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
   });
 }
 
-/** Does the task after each pause until the signal aborts. A task that fails is repeated after the next pause. */
+/** Does the task after each pause of `everyMs` until the signal aborts. A failure of the task is ignored. */
 export async function repeat(
   everyMs: number,
   task: () => Promise<void>,
@@ -101,7 +101,7 @@ export type RoundsParts = {
   readonly round: () => boolean;
 };
 
-/** Goes its rounds, each after a pause, while there is something to look at. */
+/** A timer that calls `round` after each pause, while `round` returns true. */
 export class Rounds {
   #cancel: (() => void) | undefined;
   #hasStopped = false;
@@ -111,7 +111,7 @@ export class Rounds {
     this.#parts = parts;
   }
 
-  /** Has no effect while there are rounds, or after they were stopped. */
+  /** Has no effect while a round is due, or after `stop`. */
   begin(): void {
     if (this.#hasStopped) return;
     const { clock, everyMs, round } = this.#parts;
@@ -121,24 +121,24 @@ export class Rounds {
     });
   }
 
-  /** Stops for good. */
+  /** Stops the rounds for good. */
   stop(): void {
     this.#hasStopped = true;
     this.#cancel?.();
   }
 }
 
-/** A process that lived so long is started again at once; any other after a pause, which doubles each time. In milliseconds. */
+/** In milliseconds. A process that lived this long restarts at once; others after a pause, which doubles each time. */
 const STEADY_AFTER_MS = 5_000;
 const FIRST_REST_MS = 100;
 const LONGEST_REST_MS = 5_000;
 
-/** How long to wait before something that ended is begun again. */
+/** The pauses before the restarts of a process or a thread. */
 export class Restarts {
-  /** How often in a row it ended soon. */
+  /** How often in a row the process ended before `STEADY_AFTER_MS`. */
   #shortLives = 0;
 
-  /** How long to rest after the end: 0 at first, longer each time it ends soon. */
+  /** The pause after an end, in ms: 0 after a long life or the first short one, longer after each further short one. */
   restMs(livedMs: number): number {
     this.#shortLives = livedMs < STEADY_AFTER_MS ? this.#shortLives + 1 : 0;
     if (this.#shortLives <= 1) return 0;
@@ -146,24 +146,24 @@ export class Restarts {
   }
 }
 
-/** How often a heartbeat is due, in milliseconds. */
+/** The time from one heartbeat to the next, in milliseconds. */
 export const HEARTBEAT_MS = 500;
-/** So much later the first heartbeat is due: a process or thread loads its program first. */
+/** The extra time before the first heartbeat, in milliseconds: a process or thread loads its program first. */
 const BEGINNING_MS = 20_000;
 
 export type HeartbeatParts = {
-  /** How long there may be no heartbeat, in milliseconds. */
+  /** The longest time without a heartbeat, in milliseconds. */
   readonly silenceMs: () => number;
-  /** Called once. */
+  /** Called once, when the process or thread hangs. */
   readonly onHang: (silentMs: number) => void;
-  /** How many heartbeats came since the last call; left out where `beat` is called for each. */
+  /** The number of heartbeats since its last call; undefined where the owner calls `beat` for each heartbeat. */
   readonly takeBeats?: () => number;
   readonly clock: Pick<Clock, "after">;
 };
 
-/** Whether a process or thread, which has just begun, hangs. */
+/** Tells by its heartbeats whether a process or thread hangs; made when the process or thread begins. */
 export class Heartbeat {
-  /** Missed heartbeats are counted, not time: while this thread itself stood still, none was due. */
+  /** Counts missed heartbeats instead of time: no heartbeat is due while this thread itself stands still. */
   #missed = -BEGINNING_MS / HEARTBEAT_MS;
   #hasHung = false;
   readonly #rounds: Rounds;
@@ -180,7 +180,7 @@ export class Heartbeat {
     return this.#hasHung;
   }
 
-  /** A heartbeat came lately, or the process has just begun. */
+  /** Whether a heartbeat came lately, or the process has just begun. */
   get isAlive(): boolean {
     return this.#silentMs < this.#parts.silenceMs();
   }
@@ -209,12 +209,12 @@ export class Heartbeat {
   }
 }
 
-/** Requests that are sent as messages. The reply is another message, with the id of its request. */
+/** Requests that this process sends as messages. The reply is another message, with the id of its request. */
 export class PendingReplies<Reply> {
   #lastId = 0;
   readonly #settleById = new Map<number, (reply: Reply) => void>();
 
-  /** @param timeout Settles the request with `reply` when no other reply came within `ms` milliseconds. */
+  /** @param timeout Settles the request with `reply` when no reply comes within `ms` milliseconds. */
   begin(timeout?: {
     readonly ms: number;
     readonly reply: Reply;
@@ -231,7 +231,7 @@ export class PendingReplies<Reply> {
     return { id, reply: promise };
   }
 
-  /** Has no effect for a request that is not waited for any more. */
+  /** Has no effect for a request that is settled already. */
   settle(id: number, reply: Reply): void {
     this.#settleById.get(id)?.(reply);
     this.#settleById.delete(id);
@@ -243,7 +243,7 @@ export class PendingReplies<Reply> {
   }
 }
 
-/** The results of the work on all items, in order; so many are worked on at once. The first failure ends the rest. */
+/** The results of the work on all items, in order; `atOnce` items are under way at a time. A failure ends the rest. */
 export async function inBatches<Item, Result>(
   items: readonly Item[],
   atOnce: number,

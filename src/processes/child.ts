@@ -1,4 +1,4 @@
-// A child of the supervisor. Its first message says what it becomes, and further ones what it does.
+// A child of the supervisor. The first message to a child has its role; further messages are requests and news.
 
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
@@ -19,7 +19,7 @@ import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import type { ChildReply, ChildRole, FromChild, Request, Start, ToChild } from "./messages.ts";
 import { WriterLink, WriterService } from "./writer-link.ts";
 
-/** Runs until it is told to stop, or the supervisor is gone. */
+/** Runs until the supervisor tells this process to stop, or is gone. */
 export function runChild(): void {
   const send = openLine();
   let child: Child | undefined;
@@ -40,11 +40,11 @@ export function runChild(): void {
 
 type Send = (message: FromChild) => void;
 
-/** How many messages may wait for the supervisor to read them. */
+/** The most messages that may wait for the supervisor to read them. */
 const MOST_UNSENT = 1_000;
 
 /**
- * Sends to the supervisor. When the line is cut the supervisor is gone, and the child ends, too.
+ * Opens the channel to the supervisor. When the channel closes the supervisor is gone, and the child ends, too.
  * @throws When this process was not started by a supervisor.
  */
 function openLine(): Send {
@@ -55,8 +55,8 @@ function openLine(): Send {
     unsent -= 1;
   };
   return (message) => {
-    // A child whose line is cut ends: nobody waits for an answer. Messages that a hanging supervisor does not read are
-    // dropped.
+    // Without a channel this child ends, and no process waits for its messages. Messages that a hanging supervisor does
+    // not read are dropped.
     if (!process.connected || unsent >= MOST_UNSENT) return;
     unsent += 1;
     process.send?.(message, undefined, undefined, onSent);
@@ -66,7 +66,7 @@ function openLine(): Send {
 const nameOf = (role: ChildRole): string =>
   role.kind === "server" ? `server ${role.number}` : role.kind;
 
-/** After an unexpected error, closing may hang: it is given this time, in milliseconds. */
+/** The time for closing after an unexpected error, in milliseconds: closing may hang. */
 const CLOSING_MS = 4_000;
 
 class Child {
@@ -158,7 +158,7 @@ class Child {
     if (!this.#prepared) throw new Error("nothing was made ready");
     const { config, change } = this.#prepared;
     this.#prepared = undefined;
-    // All in one turn: no call sees a part of it.
+    // The commit and `apply` happen in one turn of the event loop: no call sees a part of the change.
     const committed = change.commit(withinMs);
     worker.apply(config);
     await committed;
@@ -172,7 +172,7 @@ class Child {
 
   #fail(error: unknown): void {
     if (!this.#isStopping) this.#send({ kind: "failed", why: whyOf(error) });
-    // The message is sent before the process ends.
+    // In the next turn, so that the message is sent before the process ends.
     setImmediate(() => endProcess(1));
   }
 }
@@ -180,8 +180,8 @@ class Child {
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * What a child becomes. The writer follows all chains, writes their stores, and ends filters that nobody polls. A
- * server answers callers from what the writer writes, beside other servers on the same port.
+ * The work of a child. The writer follows all chains, writes their stores, and ends expired filters. A server answers
+ * callers from these stores, beside other servers on the same port.
  */
 type Worker = {
   readonly networks: Pick<Networks, "prepare" | "status">;
@@ -211,7 +211,7 @@ type WorkerParts = {
 const startWorker = (start: Start, parts: WorkerParts): Promise<Worker> =>
   start.role.kind === "writer" ? startWriter(start, parts) : startServer(start, start.role, parts);
 
-/** The parts of this process, and its networks, which are not started yet; and what any child is by them. */
+/** Opens the parts of this process, and its networks, which do not run yet; `worker` has the members of both roles. */
 async function openNetworks(
   { config, processes, held }: Start,
   role: NetworkRole,

@@ -7,10 +7,10 @@ import { expect, it } from "vitest";
 import { replacedIn, whatNext } from "./end-process.ts";
 
 const END = `const { endProcess } = await import(${JSON.stringify(import.meta.resolve("./end-process.ts"))});`;
-/** What waits for native threads would take longer, or for ever. */
+/** In milliseconds. An end that waits for native threads would take longer, or for ever. */
 const SOON_MS = 8_000;
 
-/** Runs a module, and says how it ended. */
+/** Runs a module. @returns The exit code and the signal of its process. */
 async function endOf(code: string, cwd: string): Promise<readonly [number | null, string | null]> {
   const child = spawn(process.execPath, ["--input-type=module", "-e", END + code], {
     cwd,
@@ -44,9 +44,9 @@ it.each([
 it.each([
   ["rejection", 5, false, "replace"],
   ["exception", 5, false, "replace"],
-  ["rejection", 500_000, true, "go on"], // it would be replaced at every call that has the fault
+  ["rejection", 500_000, true, "go on"], // otherwise each call with the fault would replace the process
   ["rejection", 700_000, true, "replace"],
-  ["exception", 5_000, true, "end"], // nobody is helped by a process that dies and dies
+  ["exception", 5_000, true, "end"], // a process that dies again and again helps no caller
   ["exception", 20_000, true, "replace"],
 ] as const)(
   "after an unexpected %s, %i ms after the start (replaced: %s): %s",

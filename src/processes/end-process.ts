@@ -1,34 +1,34 @@
-// How this process ends: by itself, after unexpected errors, or by becoming the same program anew. It ends whatever its
-// native threads do. `process.exit` would wait for them: a write to a store waits for the main thread, which waits for
-// it; and a host name that no server resolves takes its time.
+// Ends this process, listens for its unexpected errors, and restarts its program in its place. `process.exit` would wait
+// for native threads: for a write to a store, which itself waits for the main thread, or for the lookup of a host name
+// that no server resolves.
 
 import { existsSync } from "node:fs";
 import type { Logger } from "pino";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 
-/** The fastest program there is: a signal that comes while it begins would end it before it gives the exit code. */
+/** The program that starts fastest: a signal during its start would end the program before it gives the exit code. */
 const SHELL = "/bin/sh";
 
 /**
- * Ends at once with the exit code: another program takes the place of this one and gives the code. Writes to a store
- * that were not acknowledged are lost; acknowledged ones are not. Listeners for `exit` are not called, since some wait.
+ * Ends at once with the exit code: another program takes the place of this one and gives the code. Only writes to a
+ * store that were not acknowledged are lost. Listeners for `exit` are not called, since some of them wait.
  */
 export function endProcess(code: number): never {
   const program = existsSync(SHELL)
     ? [SHELL, "-c", `exit ${code}`]
     : [process.execPath, "-e", `process.exit(${code})`];
-  // Without our environment, which names the channel to a supervisor, and modules to load.
+  // The empty environment drops ours, which names the channel to a supervisor, and modules to load.
   process.execve?.(program[0] as string, program, {});
-  process.kill(process.pid, "SIGKILL"); // where no program can take the place of another
+  process.kill(process.pid, "SIGKILL"); // where the system has no execve
   throw new Error("unreachable: the process was killed");
 }
 
-/** How many errors are logged with their stacks; further ones are only counted. */
+/** The number of errors that are logged with their stacks; further errors are only counted. */
 const LOGGED = 10;
 
 /**
- * Listens for unexpected errors: a rejected promise that nobody handles, or an exception in a callback. Node.js would
- * end the process in the middle of everything.
+ * Listens for unexpected errors: a rejected promise that no code handles, or an exception in a callback. Without a
+ * listener Node.js would end the process in the middle of its work.
  * @param parts.onUnexpected Counts the error, and has the process replaced.
  */
 export function listenForUnexpectedErrors(parts: {
@@ -45,15 +45,12 @@ export function listenForUnexpectedErrors(parts: {
   process.on("uncaughtException", (error) => hear("exception", error));
 }
 
-/**
- * When a process that replaced another one fails within this time after its start, replacing it does not help, in
- * milliseconds.
- */
+/** In milliseconds. If a process that replaced another one fails this soon, another replacement does not help. */
 const SOON_MS = { rejection: 600_000, exception: 10_000 } as const;
 
 /**
- * What becomes of a process that nobody starts again. A rejected promise concerns one piece of work; after an exception
- * anything may be half done.
+ * The decision after an unexpected error in a process without a supervisor. A rejected promise concerns one piece of
+ * work; after an exception any work may be half done.
  */
 export function whatNext(
   kind: UnexpectedKind,
@@ -63,7 +60,7 @@ export function whatNext(
   return kind === "rejection" ? "go on" : "end";
 }
 
-/** Tells the program that it replaces a process, and how many unexpected errors that one had. */
+/** The variable that tells the program that it replaces a process, and how many unexpected errors that process had. */
 const REPLACED = "HEADGATE_REPLACED";
 
 export type Replaced = {
@@ -72,7 +69,7 @@ export type Replaced = {
   readonly exceptions: number;
 };
 
-/** What the replaced process has left. */
+/** The replacement and the error counts that the environment tells. */
 export function replacedIn(environment: Readonly<Record<string, string | undefined>>): Replaced {
   const left = environment[REPLACED];
   const [rejections = 0, exceptions = 0] = (left ?? "").split(" ").map((word) => Number(word) || 0);
@@ -80,8 +77,8 @@ export function replacedIn(environment: Readonly<Record<string, string | undefin
 }
 
 /**
- * Starts the same program in the place of this process, under the same process number: whoever started it notices only
- * a pause. Where the system cannot do that, the process ends, and its manager starts another.
+ * Starts the same program in the place of this process, under the same process id: the process manager notices only a
+ * pause. Where the system cannot do that, the process ends, and the manager starts another process.
  */
 export function replaceProcess(
   environment: Readonly<Record<string, string | undefined>>,

@@ -13,39 +13,39 @@ export type ChildRole =
   | { readonly kind: "server"; readonly number: number; readonly port: number };
 
 /**
- * The first message to a child. It carries the configuration, so that no secret is in an argument or in the
+ * The first message to a child. The message carries the configuration, so that no secret is in an argument or in the
  * environment.
  */
 export type Start = {
   readonly config: Config;
   readonly role: ChildRole;
-  /** How many processes ask the nodes: they share what may be sent to them. */
+  /** The number of processes that ask the nodes: the processes share the budget of each node. */
   readonly processes: number;
   /** The writer's last news. */
   readonly news: readonly News[];
-  /** What the supervisor has changed in the state and cannot write. */
+  /** The changes of the state that the supervisor holds and cannot write. */
   readonly held: HeldTexts;
 };
 
 export type ToChild =
   | ({ readonly kind: "start" } & Start)
-  /** Is answered by a `reply` with the same id. */
+  /** The child answers with a `reply` of the same id. */
   | { readonly kind: "request"; readonly id: number; readonly request: Request }
-  /** Running calls end, everything is closed, and the process ends. */
+  /** The child lets running calls end, closes everything, and ends. */
   | { readonly kind: "stop" }
-  /** To the writer. */
+  /** A server's question to the writer. */
   | ({ readonly kind: "question" } & WriterQuestion)
-  /** To a server, or to all. */
+  /** A message to a server, or to all servers. */
   | WriterMessage;
 
 export type FromChild =
-  /** Every `HEARTBEAT_MS` of `lib/waiting.ts`, whatever it does. */
+  /** A heartbeat, every `HEARTBEAT_MS` of `lib/waiting.ts`. */
   | { readonly kind: "alive" }
-  /** An unexpected error: the child ends in order, and wants to be replaced. */
+  /** An unexpected error: the child ends in order, and the supervisor starts another child. */
   | { readonly kind: "unexpected"; readonly what: UnexpectedKind }
   /** The child works: the writer follows the chains, a server listens. */
   | { readonly kind: "ready" }
-  /** The child cannot begin, for a reason that a person can put right, and ends. */
+  /** The child cannot begin, for a reason that an operator can put right, and ends. */
   | { readonly kind: "failed"; readonly why: string }
   /** The child was signalled, alone or with all others: the supervisor says whether it ends. */
   | { readonly kind: "told to end" }
@@ -53,7 +53,7 @@ export type FromChild =
   | ({ readonly kind: "question" } & WriterQuestion)
   | WriterMessage;
 
-/** What the supervisor can ask of a child. */
+/** A request of the supervisor to a child. */
 export type Request =
   /** Prepares another configuration, beside the one that runs. */
   | { readonly what: "prepare"; readonly config: Config }
@@ -69,7 +69,7 @@ export type Request =
   | { readonly what: "describe"; readonly asked: Pick<TriedCall, "network" | "key"> }
   /** See `Incidents`. */
   | { readonly what: "incidents" }
-  /** The supervisor has changed something in the state; some of it cannot be written. */
+  /** The supervisor has changed the state; `held` has the changes that it cannot write. */
   | { readonly what: "look at state"; readonly held: HeldTexts }
   /** See `Networks.status`. */
   | { readonly what: "status" };

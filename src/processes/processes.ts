@@ -23,23 +23,23 @@ export type ProcessesOptions = {
 export type ProcessesParts = {
   /** The configuration with which children begin. */
   readonly config: () => Config;
-  /** What the supervisor has changed in the state and cannot write: children show it. */
+  /** The changes of the state that the supervisor holds and cannot write: children show these changes. */
   readonly held: () => HeldTexts;
   readonly onEnd: (name: string, why: "hung" | "ended") => void;
-  /** Is called when an unexpected error came in one of them. */
+  /** Called when a child had an unexpected error. */
   readonly onUnexpected: (kind: UnexpectedKind) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
 
-/** How long a hanging process delays others at most, in milliseconds. */
+/** The most by which a hanging process delays others, in milliseconds. */
 const TIMEOUT_MS = 1_000;
-/** How long a process may take to close what it has open, in milliseconds. */
+/** The time in which a process must close everything, in milliseconds. */
 const CLOSING_MS = 2_000;
-/** How long preparing networks, or a commit, may take, in milliseconds. */
+/** The timeout of the preparation of networks, and of a commit, in milliseconds. */
 const PREPARING_TIMEOUT_MS = 60_000;
 
-/** The pause between two servers that are started again, in milliseconds. */
+/** The pause between the restarts of two servers, in milliseconds. */
 const APART_MS = 1_000;
 
 export class Processes {
@@ -69,20 +69,20 @@ export class Processes {
     await Promise.all(this.#servers.map((server) => server.start()));
   }
 
-  /** Whether any server answers, as far as is known. */
+  /** Whether any server is ready and sends heartbeats. */
   get isAlive(): boolean {
     return this.#servers.some((server) => server.isServing);
   }
 
   /**
-   * Lets running calls end: until then servers read what the writer has written.
-   * @param withinMs How long the calls may take.
+   * Lets running calls end, and then ends the servers. Until then servers read the stores, so the writer stays.
+   * @param withinMs The time in which the calls must end, in milliseconds.
    */
   async stopServers(withinMs: number): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.stop(withinMs + CLOSING_MS)));
   }
 
-  /** To be called after the servers were stopped. */
+  /** Called after `stopServers`. */
   stopWriter(): Promise<void> {
     return this.#writer.stop(CLOSING_MS);
   }
@@ -100,7 +100,7 @@ export class Processes {
     return new Map(await inTime(answers));
   }
 
-  /** How the networks do, as the writer sees them. */
+  /** The status of the networks, as the writer sees them. */
   status(): Promise<unknown> {
     return this.#writer.request({ what: "status" }, 3 * TIMEOUT_MS);
   }
@@ -110,7 +110,7 @@ export class Processes {
     return (await told<readonly NetworkIncidents[]>(this.#all, { what: "incidents" })).flat();
   }
 
-  /** Resolves when all processes that answer in time have seen what is in the state now. */
+  /** Makes all processes look at the state. Resolves when the processes that answer in time have done so. */
   async lookAtState(): Promise<void> {
     const held = this.#parts.held();
     const look = (child: Supervised): Promise<unknown> =>
@@ -124,7 +124,7 @@ export class Processes {
     return calls.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
   }
 
-  /** Asks one of the servers that answer, each in its turn. @throws ChildFailed */
+  /** Asks one of the servers that answer, in rotation. @throws ChildFailed */
   async ofServer<Value>(request: Request): Promise<Value> {
     const serving = this.#servers.filter(({ isServing }) => isServing);
     this.#turn += 1;
@@ -135,8 +135,8 @@ export class Processes {
   }
 
   /**
-   * The writer comes first, since servers read the stores that it makes.
-   * @throws ChildFailed; then nothing was changed.
+   * Prepares a configuration, first in the writer, since servers read the stores that the writer makes.
+   * @throws ChildFailed; then no process has changed.
    */
   async prepare(config: Config): Promise<void> {
     try {
@@ -156,12 +156,12 @@ export class Processes {
     );
   }
 
-  /** Servers come first: then nobody reads what the writer lets go of. */
+  /** Commits the prepared configuration, first in the servers, so that no server reads a store that the writer closes. */
   async commit(withinMs: number): Promise<void> {
     const commit = (child: Supervised): Promise<unknown> =>
       child
         .request({ what: "commit", withinMs }, PREPARING_TIMEOUT_MS)
-        // It was started meanwhile, with the earlier configuration.
+        // The child was started meanwhile with the earlier configuration: another child takes its place.
         .catch(() => child.send({ kind: "stop" }));
     await Promise.all(this.#servers.map(commit));
     await commit(this.#writer);
@@ -203,7 +203,7 @@ export class Processes {
     if (message.kind === "answer") this.#servers[message.server - 1]?.send(message);
     if (message.kind !== "news") return;
     const { network, news } = message;
-    // A writer that has just begun is not live, but the store is as good as it was.
+    // A writer that has just begun is not live, but its store is as good as before.
     const before = this.#news.get(network)?.news;
     const isLive = news.isLive || before?.isLive === true;
     if (before?.store !== undefined && before.store !== news.store) this.#replaceServers(network);
@@ -211,7 +211,7 @@ export class Processes {
     for (const server of this.#servers) server.send(message);
   }
 
-  /** Replaces servers that read a file which nobody writes any more: one after the other, so that some answer. */
+  /** Replaces the servers, whose store file no process writes any more: one after the other, so that some answer. */
   #replaceServers(network: string): void {
     const { clock, log } = this.#parts;
     log.warn({ network }, "the store is another one: the processes that read it are started again");
@@ -227,17 +227,17 @@ export class Processes {
   }
 }
 
-/** What those processes answer that do so in time. */
+/** The answers of the processes that answer in time. */
 const told = async <Value>(asked: readonly Supervised[], request: Request): Promise<Value[]> =>
   (await inTime(asked.map((child) => child.request(request, TIMEOUT_MS)))) as Value[];
 
-/** What those give that answer in time. */
+/** The values of the promises that do not reject. */
 const inTime = async <Value>(asked: readonly Promise<Value>[]): Promise<Value[]> =>
   (await Promise.allSettled(asked)).flatMap((each) =>
     each.status === "fulfilled" ? [each.value] : [],
   );
 
-/** Its log lines go where ours go. Bytes are sent as they are. */
+/** Starts a child, whose log lines go where ours go. `advanced` sends bytes as they are. */
 const forkChild = (program: string): ChildProcess =>
   fork(program, ["child"], {
     serialization: "advanced",

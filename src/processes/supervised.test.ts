@@ -7,7 +7,7 @@ import { ChildFailed, Supervised } from "./supervised.ts";
 
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-/** A process that does what the test says. */
+/** A child process that the test controls. */
 class FakeChild extends EventEmitter {
   readonly heard: ToChild[] = [];
   readonly connected = true;
@@ -51,7 +51,7 @@ function place() {
       } as never,
     },
   );
-  /** Time passes as it does: beat by beat. */
+  /** Advances the clock from heartbeat to heartbeat. */
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 500) await clock.advance(500);
   };

@@ -1,4 +1,4 @@
-// One place among the processes: a child that is started, and started again when it ends without being told to.
+// Keeps one child process running: starts the child, and starts it again when it ends although it was not told to.
 import type { ChildProcess } from "node:child_process";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
@@ -8,19 +8,19 @@ import type { ChildReply, FromChild, Request, Start, ToChild } from "./messages.
 export type SupervisedParts = {
   /** Starts a new process with a channel for messages. */
   readonly fork: () => ChildProcess;
-  /** The first message of each process that takes this place. */
+  /** The first message to each process that takes this place. */
   readonly start: () => Start;
   /** Gets messages of the child that are not for the supervisor itself. */
   readonly onMessage: (message: FromChild) => void;
-  /** Is called when the process has ended. @param why It was killed since it `hung`, or it `ended` by itself. */
+  /** Called when the process has ended. @param why `hung`: the process hung, and was killed; otherwise `ended`. */
   readonly onEnd: (why: "hung" | "ended") => void;
-  /** How long it may be without a sign of life, in milliseconds. */
+  /** The longest time without a heartbeat, in milliseconds. */
   readonly silenceMs: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 };
 
-/** The child cannot begin; the message says why. */
+/** The error of a child that cannot begin, or cannot do a request; the message says why. */
 export class ChildFailed extends Error {
   override readonly name = "ChildFailed";
 }
@@ -36,7 +36,7 @@ export class Supervised {
   #hasBeenReady = false;
   /** Whether the present process is ready. */
   #isReady = false;
-  /** Why the last process could not begin. */
+  /** The reason why the last process could not begin. */
   #failure: string | undefined;
   #heartbeat: Heartbeat | undefined;
   readonly #replies = new PendingReplies<ChildReply>();
@@ -48,14 +48,14 @@ export class Supervised {
   constructor(options: { readonly name: string }, parts: SupervisedParts) {
     this.name = options.name;
     this.#parts = parts;
-    this.#firstReady.promise.catch(() => undefined); // whoever called `start` gets it
+    this.#firstReady.promise.catch(() => undefined); // the caller of `start` gets the rejection
   }
 
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Whether it was ready, and gave a sign of life lately. */
+  /** Whether the present process is ready, and sent a heartbeat lately. */
   get isServing(): boolean {
     return this.#isReady && this.#heartbeat?.isAlive === true;
   }
@@ -68,10 +68,10 @@ export class Supervised {
 
   send(message: ToChild): void {
     const child = this.#child;
-    if (child?.connected) child.send(message, () => undefined); // the end of a child is noticed elsewhere
+    if (child?.connected) child.send(message, () => undefined); // `#live` notices the end of a child
   }
 
-  /** @throws ChildFailed when it says no, ends before it answers, or takes too long. */
+  /** Asks the child. @throws ChildFailed when the child refuses, ends before it answers, or takes too long. */
   async request(request: Request, withinMs: number): Promise<unknown> {
     const { clock } = this.#parts;
     const { id, reply } = this.#replies.begin({ ms: withinMs, reply: TOO_LATE, clock });
@@ -82,7 +82,7 @@ export class Supervised {
     throw new ChildFailed(`${this.name}: ${settled.why}`);
   }
 
-  /** Tells the child to end, and resolves when it is gone: at the latest after `withinMs`. */
+  /** Tells the child to end, kills the child after `withinMs` milliseconds, and resolves when it is gone. */
   async stop(withinMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     this.#isStopping = true;
@@ -100,7 +100,7 @@ export class Supervised {
     cancel();
   }
 
-  /** Ends it at once. */
+  /** Kills the child at once. */
   kill(): void {
     this.#isStopping = true;
     this.#stopping.abort();
@@ -146,11 +146,11 @@ export class Supervised {
         this.#replies.settleAll(NOT_THERE);
         resolve({ pid: child.pid, code, signal });
       });
-      child.once("error", () => undefined); // the child could not be started: `exit` may not come
+      child.once("error", () => undefined); // the child could not be started: then no `exit` comes
     });
   }
 
-  /** Kills it when it is silent for too long. */
+  /** Kills the child when no heartbeat comes for too long. */
   #watch(child: ChildProcess): Heartbeat {
     const { clock, log, silenceMs } = this.#parts;
     const onHang = (silentMs: number): void => {
@@ -174,8 +174,8 @@ export class Supervised {
   }
 
   /**
-   * The child was signalled. If the signal was not for the whole gateway, the child ends in order, and another takes
-   * its place.
+   * Called when the child got a signal. If the signal was not for the whole gateway, the child ends in order, and
+   * another child takes its place.
    */
   #endAlone(): void {
     const child = this.#child;

@@ -1,4 +1,5 @@
-// The process that is started where there are several: it runs a writer and servers, and the operators' API.
+// The supervisor, the first process of a gateway with several processes: it starts a writer and servers, and serves the
+// operators' API.
 
 import { type AddressInfo, createServer } from "node:net";
 import { AuditTrail, actorHere } from "../access/audit-trail.ts";
@@ -22,7 +23,7 @@ import { Processes } from "./processes.ts";
 
 export type SupervisorOptions = { readonly servers: number; readonly program: string };
 
-/** @throws ChildFailed, or when a port cannot be taken; then no child is left running. */
+/** Starts all processes. @throws ChildFailed, or the error of a port in use; then no child is left running. */
 export async function startSupervisor(
   config: Config,
   options: SupervisorOptions,
@@ -102,7 +103,7 @@ export async function startSupervisor(
     if (why !== undefined) drains.tellAtEnd();
     await processes.stopServers(current.timeouts.drainMs);
     await admin.close();
-    // A gateway that waits for the stores may begin when they are free.
+    // The end of the writer frees the stores: another gateway may wait for them, and begins then.
     await processes.stopWriter();
     await noted;
     await state.close();
@@ -139,7 +140,7 @@ const isNodeOf = ({ networks }: Config, { network, upstream }: NodeDrain): boole
   Object.hasOwn(networks, network) &&
   networks[network]?.upstreams.some(({ name }) => name === upstream) === true;
 
-/** How long to wait for the port while servers of a supervisor that was killed a moment ago end, in milliseconds. */
+/** The wait for the port while servers of a supervisor that was just killed end, and its pauses, in milliseconds. */
 const TIMEOUT_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
 
@@ -154,8 +155,8 @@ export async function canSharePorts(): Promise<boolean> {
 }
 
 /**
- * The port that servers will share. It is taken alone for a moment: else a gateway that was started twice would share
- * it silently.
+ * The port that the servers will share. The supervisor takes the port alone for a moment: otherwise a gateway that an
+ * operator started twice would share the port silently.
  * @throws EADDRINUSE
  */
 async function freePort(

@@ -10,7 +10,7 @@ const news: ChainNews = { isLive: true, leader: "a", standings: [] };
 const position = { number: 7, hash: "0x7" };
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-/** As another process gets it. */
+/** The message as another process gets it. */
 const copied = <Message>(message: Message): Message => deserialize(serialize(message));
 
 /** A server and a writer, joined by their messages as another process would get them. */
@@ -85,12 +85,12 @@ describe("a server's line to the writer", () => {
     const unanswered = expect(remote.look()).rejects.toBeInstanceOf(WriterAway);
     await clock.advance(20_000);
     await unanswered;
-    expect(clock.waiting).toBe(1); // the news
+    expect(clock.waiting).toBe(1); // the timer of the news
   });
 
   it("does not wait for a writer that is silent", async () => {
     const { remote, link, clock, stop } = joined({}, true);
-    stop(); // it tells nothing any more
+    stop(); // the writer sends no more news
     await clock.advance(5_001);
     await expect(remote.look()).rejects.toThrow("silent");
     expect(clock.waiting).toBe(0);

@@ -1,6 +1,6 @@
-// Both ends of the link between the writer and the servers. A server asks for what `NetworkWriter` declares; the writer
-// answers, and sends the news of its chains to all servers. The messages pass through the supervisor. Why no library:
-// docs/decisions/0039-the-link-to-the-writer.md.
+// Both ends of the link between the writer and the servers. A server calls the methods of `NetworkWriter`; the writer
+// answers, and sends the news of its chains to all servers. The messages pass through the supervisor.
+// docs/decisions/0039-the-link-to-the-writer.md says why the link uses no library.
 import type { Logger } from "pino";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
@@ -20,10 +20,10 @@ export type WriterQuestion = {
   readonly call: readonly [method: Asked, ...params: readonly unknown[]];
 };
 
-/** Of one network. */
+/** The news of one network. */
 export type News = { readonly network: string; readonly news: ChainNews };
 
-/** To one server, or to all. */
+/** A message to one server, or to all servers. */
 export type WriterMessage =
   | {
       readonly kind: "answer";
@@ -32,7 +32,7 @@ export type WriterMessage =
       readonly result: WriterResult;
     }
   | ({ readonly kind: "news" } & News)
-  /** From the supervisor: the writer is gone, and will not answer what it was asked. */
+  /** From the supervisor: the writer is gone, and will not answer the open questions. */
   | { readonly kind: "writer away" };
 
 type WriterResult =
@@ -44,21 +44,21 @@ type WriterResult =
       readonly message: string;
       readonly status: number;
     }
-  /** There is no writer now, or it does not serve this network. */
+  /** No writer runs now, or the writer does not serve this network. */
   | { readonly kind: "away" };
 
 const AWAY: WriterResult = { kind: "away" };
 
-/** The writer is away, or takes too long. */
+/** The error of a question when the writer is away, or takes too long. */
 export class WriterAway extends Error {
   override readonly name = "WriterAway";
 }
 
-/** Longer than the writer itself waits for nodes, in milliseconds. */
+/** The timeout of a question, in milliseconds: longer than the writer itself waits for nodes. */
 const TIMEOUT_MS = 20_000;
-/** The writer sends news of each network each second: after this silence, in milliseconds, nobody waits for it. */
+/** The writer sends news of each network each second: after this silence, in milliseconds, questions fail at once. */
 const SILENCE_MS = 5_000;
-/** How many things to keep may be on their way to the writer; while there are more, further ones are dropped. */
+/** The most things to keep that may be under way to the writer; further ones are dropped. */
 const KEPT_AT_ONCE = 32;
 
 type WriterLinkParts = {
@@ -66,7 +66,7 @@ type WriterLinkParts = {
   readonly clock: Pick<Clock, "now" | "after">;
 };
 
-/** A server's end. */
+/** A server's end of the link. */
 export class WriterLink {
   readonly #replies = new PendingReplies<WriterResult>();
   readonly #listeners = new Map<string, Set<(news: ChainNews) => void>>();
@@ -99,7 +99,7 @@ export class WriterLink {
   of(network: string): RemoteWriter {
     const ask = <Name extends Asked>(...call: CallOf<Name>): Promise<Done<Name>> =>
       this.#ask(network, call) as Promise<Done<Name>>;
-    /** As `ask`, where nobody waits for the outcome. */
+    /** As `ask`, without a wait for the outcome. */
     const tell = <Name extends Asked>(...call: CallOf<Name>): void =>
       void this.#ask(network, call).catch(() => undefined);
     const keep = <Name extends Asked>(...call: CallOf<Name>): Promise<void> =>
@@ -118,7 +118,7 @@ export class WriterLink {
     };
   }
 
-  /** @throws WriterAway; RpcError when the writer says so. */
+  /** @throws WriterAway; RpcError when the writer refuses. */
   async #ask(network: string, call: WriterQuestion["call"]): Promise<unknown> {
     const { clock, send } = this.#parts;
     if (clock.now() - this.#receivedAt > SILENCE_MS) throw new WriterAway("the writer is silent");
@@ -130,7 +130,7 @@ export class WriterLink {
     throw new RpcError(result.code, result.message, { status: result.status });
   }
 
-  /** Best effort: what is not kept is asked for again. */
+  /** Best effort: if the writer does not keep a thing, a server asks a node for it again. */
   async #keep(network: string, call: WriterQuestion["call"]): Promise<void> {
     if (this.#keeping >= KEPT_AT_ONCE) return;
     this.#keeping += 1;
@@ -147,7 +147,7 @@ export class WriterLink {
   }
 }
 
-/** News are sent between two chain updates as well, since the nodes' heads change. */
+/** The pause between news, in ms: news are sent between two chain updates as well, since the nodes' heads change. */
 const TOLD_EVERY_MS = 1_000;
 
 type WriterServiceParts = {
@@ -156,7 +156,7 @@ type WriterServiceParts = {
   readonly log: Pick<Logger, "error">;
 };
 
-/** The writer's end. */
+/** The writer's end of the link. */
 export class WriterService {
   readonly #served = new Map<string, KeptNetwork>();
   readonly #parts: WriterServiceParts;
@@ -165,7 +165,7 @@ export class WriterService {
     this.#parts = parts;
   }
 
-  /** From now on servers get news of this network, and may ask. @returns How to stop. */
+  /** Sends servers the news of this network, and answers their questions. @returns A function that stops both. */
   serve(network: string, kept: KeptNetwork): () => void {
     this.#served.set(network, kept);
     const { clock, send } = this.#parts;
@@ -181,7 +181,7 @@ export class WriterService {
     return () => {
       stop();
       rounds.stop();
-      // Another one of the same name may have taken its place.
+      // Another network of the same name may have taken the place of this one.
       if (this.#served.get(network) === kept) this.#served.delete(network);
     };
   }

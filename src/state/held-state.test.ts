@@ -5,7 +5,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { HeldState, type HeldTexts, MOST_HELD } from "./held-state.ts";
 import type { Next, UpdateOptions } from "./state.ts";
 
-/** A state on a disk that may be full: what is there can be read. */
+/** A state on a disk that may be full; the stored texts stay readable. */
 class FullState extends MemoryState {
   isFull = false;
   override async update(keys: readonly string[], next: Next, options?: UpdateOptions) {
@@ -65,7 +65,7 @@ describe("an urgent change", () => {
       reason: expect.stringContaining("no space is left"),
     });
     await clock.advance(5_000);
-    expect(state.isHeld("a x")).toBe(true); // it was tried in vain
+    expect(state.isHeld("a x")).toBe(true); // the attempts to write failed
     disk.texts.set("a x", "other");
     disk.isFull = false;
     await clock.advance(1_000);

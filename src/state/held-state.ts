@@ -1,17 +1,17 @@
-// A state whose urgent changes hold even while it cannot be written, as on a full disk: a key that is revoked lets nobody in, a
-// node that is drained is spared. Whoever reads here sees them at once, and they are written when that is possible
-// (docs/decisions/0063).
+// A state whose urgent changes take effect even while the state cannot be written, as on a full disk: a revoked key lets
+// nobody in, and a drained upstream gets no calls. Readers of this state see such a change at once; the state writes it
+// when it can (docs/decisions/0063).
 import type { Logger } from "pino";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { Entry, Next, State, Updated, UpdateOptions } from "./state.ts";
 
-/** By their keys; undefined: what is there is taken away. */
+/** The held texts by key; undefined: the change removes the text. */
 export type HeldTexts = ReadonlyMap<string, string | undefined>;
 
 export type HeldStateParts = {
-  /** Is told whenever other texts are held. */
+  /** Called with all held texts whenever they change. */
   readonly onChange?: (held: HeldTexts) => void;
   readonly clock: Pick<Clock, "after">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
@@ -19,13 +19,13 @@ export type HeldStateParts = {
 
 type Change = { readonly keys: readonly string[]; readonly next: Next };
 
-/** Whoever floods a full disk with changes is refused, as without this. */
+/** The most held changes: beyond it a full disk refuses urgent changes too, so that a flood takes little memory. */
 export const MOST_HELD = 1_000;
 const AGAIN_MS = 1_000;
 const NOTHING: HeldTexts = new Map();
 
 export class HeldState implements State {
-  /** In the order in which they were made. */
+  /** The held changes, oldest first. */
   readonly #changes: Change[] = [];
   #texts: HeldTexts = NOTHING;
   readonly #turns = new Mutex();
@@ -38,7 +38,7 @@ export class HeldState implements State {
     this.#parts = parts;
   }
 
-  /** Shows what is held: by this process, or by another one. */
+  /** Shows to readers the texts that this process, or another process, holds. */
   show(held: HeldTexts): void {
     this.#texts = held;
     this.#parts.onChange?.(held);
@@ -71,13 +71,13 @@ export class HeldState implements State {
 
   async update(keys: readonly string[], next: Next, options: UpdateOptions = {}): Promise<Updated> {
     if (options.isUrgent !== true) {
-      // What is held was changed before: this change comes after it, or not at all.
+      // The held changes are older: the state writes them before this change, or this change fails.
       const isBehind = this.#changes.some((held) => held.keys.some((key) => keys.includes(key)));
       if (isBehind) await this.#turns.run(() => this.#keepAll());
       return this.#state.update(keys, next, options);
     }
     try {
-      // A change that is held comes first.
+      // While older changes are held, this change waits behind them.
       if (this.#changes.length === 0) return await this.#state.update(keys, next, options);
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
@@ -103,7 +103,7 @@ export class HeldState implements State {
     return { isChanged: true, texts: wanted };
   }
 
-  /** A change that is held meanwhile does not put it off. */
+  /** Sets the timer of the next attempt to write. Later changes do not postpone the timer. */
   #keepLater(): void {
     this.#stopTimer ??= this.#parts.clock.after(AGAIN_MS, () => {
       this.#stopTimer = undefined;
@@ -111,7 +111,7 @@ export class HeldState implements State {
     });
   }
 
-  /** What was changed meanwhile by others is changed further, not overwritten. @throws When it cannot be kept now. */
+  /** Makes the held changes again over the present texts, so that no other change is lost. @throws When a write fails. */
   async #keepAll(): Promise<void> {
     for (let [change] = this.#changes; change; [change] = this.#changes) {
       await this.#state.update(change.keys, change.next);
@@ -124,13 +124,13 @@ export class HeldState implements State {
 
   readonly whyNotWritable = (): string | undefined => this.#state.whyNotWritable?.();
 
-  // None of these is urgent.
+  // These operations are never urgent.
   readonly take: State["take"] = (...asked) => this.#state.take(...asked);
   readonly add: State["add"] = (...asked) => this.#state.add(...asked);
   readonly append: State["append"] = (...asked) => this.#state.append(...asked);
   readonly readFrom: State["readFrom"] = (...asked) => this.#state.readFrom(...asked);
 
-  /** What cannot be kept even now is lost, and said. */
+  /** Tries once more to write the held changes. The log names the changes that are lost. */
   async close(): Promise<void> {
     if (this.#changes.length > 0)
       await this.#turns.run(() => this.#keepAll().catch(() => undefined));

@@ -29,7 +29,7 @@ export type LmdbStateParts = {
 
 const MEANWHILE =
   "known keys go on, limits are kept in memory, the bill is written later, filters and changes of keys are refused";
-/** For a command that reads something, or makes one change, and ends. */
+/** The parts for a command that reads something, or makes one change, and ends. */
 const SILENT: LmdbStateParts = {
   clock: systemClock,
   log: { info: () => undefined, warn: () => undefined },
@@ -42,7 +42,7 @@ export class LmdbState implements State {
   readonly #writable: Writable;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   readonly #parts: LmdbStateParts;
-  /** To be used inside a transaction. */
+  /** Used inside a transaction. */
   readonly #table: TextTable = {
     get: (key) => this.#root.get(key),
     set: (key, text) => {
@@ -51,7 +51,7 @@ export class LmdbState implements State {
     },
   };
 
-  /** @param options.path A folder; made when it is not there. @throws RefusedState, or when it cannot be read or written. */
+  /** @param options.path A folder; made if missing. @throws RefusedState, or the error of a failed read or write. */
   constructor({ path }: { path: string }, parts: LmdbStateParts = SILENT) {
     makePrivateFolder(path);
     refuseDamaged(path);
@@ -59,10 +59,10 @@ export class LmdbState implements State {
     makeLockFile(path);
     this.#root = open<string, string>({
       ...{ path, noSubdir: false, encoding: "string" },
-      // Otherwise each failed write would leave a rejected promise that nobody can handle.
+      // With it, each failed write would leave a rejected promise that no code can handle.
       eventTurnBatching: false,
     });
-    makePrivateFolder(path); // also for the files that were made just now
+    makePrivateFolder(path); // again, for the files that `open` made
     this.#parts = parts;
     this.#writable = new Writable(
       { folder: path, name: "the state", meanwhile: MEANWHILE },
@@ -101,7 +101,7 @@ export class LmdbState implements State {
   };
 
   readonly take: State["take"] = async (key, request, id) => {
-    // The time at which the operation has its turn, not that of the request.
+    // `act` reads the clock in its transaction, not when the caller asked.
     const act = (): string =>
       JSON.stringify(takeIn(this.#table, key, request, this.#parts.clock.wallTime()));
     return JSON.parse(await this.#write(() => this.#once(id, act)));
@@ -138,7 +138,7 @@ export class LmdbState implements State {
     return once(this.#table, { ...id, nowMs }, act);
   }
 
-  /** Does all of `act` or nothing. When it resolves, the change is on the disk. */
+  /** Does all of `act` or nothing. Once the promise resolves, the change is on the disk. */
   async #write<Value>(act: () => Value): Promise<Value> {
     try {
       return await this.#writable.run(() => this.#root.transaction(act));
@@ -155,16 +155,13 @@ export class LmdbState implements State {
     }
   }
 
-  /**
-   * Makes the next read see what other processes have written: a read sees the state as it was when reading began, some
-   * milliseconds ago.
-   */
+  /** Makes the next read see the writes of other processes: LMDB keeps a read transaction for some milliseconds. */
   #lookAgain(): void {
     this.#root.resetReadTxn();
   }
 }
 
-/** @throws RefusedState, or what the file system says. */
+/** @throws RefusedState when the file is damaged; errors of the file system. */
 function refuseDamaged(folder: string): void {
   const check = checkEnvironment(folder, { mayGoOn: () => true });
   if (check.kind !== "damaged") return;

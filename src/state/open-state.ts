@@ -1,4 +1,5 @@
-// The state that a configuration names: an LMDB in the data folder, or a Redis that several gateways share; and its format.
+// Opens the state that a configuration names, an LMDB in the data folder or a Redis that several gateways share, and
+// migrates its format.
 
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -9,12 +10,12 @@ import { journalKeys, RefusedState, type State } from "./state.ts";
 
 export type OpenStateParts = RedisStateParts & Pick<LmdbStateParts, "onWritableChange">;
 
-/** Names of networks have no underscores, so no network is called so. */
+/** The folder of the local state. Names of networks have no underscores, so no network has this folder. */
 export const lmdbPath = (data: string): string => join(data, "_state");
 
 /**
- * Opens the state, also when a shared one cannot be reached yet, and migrates what an earlier version wrote.
- * @throws RefusedState; when there is no Redis and the folder cannot be read or written.
+ * Opens the state, also when a shared state cannot be reached yet, and migrates the texts of an earlier version.
+ * @throws RefusedState; without Redis also the error of a folder that cannot be read or written.
  */
 export async function openState(
   options: Pick<Config, "data" | "state">,
@@ -27,7 +28,7 @@ export async function openState(
     parts.onChange?.(true);
     return local;
   }
-  const { RedisState } = await import("./redis-state.ts"); // loaded only here, since it takes memory
+  const { RedisState } = await import("./redis-state.ts"); // loaded only here: the module takes memory
   const where = `state: the shared state under ${options.state.prefix}`;
   let hasStarted = false;
   let isKnown = false;
@@ -38,8 +39,8 @@ export async function openState(
     ...parts,
     onChange: (isReachable) => {
       parts.onChange?.(isReachable);
-      // The state was reached only now, and may have a newer format. Then this fails as an unexpected error, and the
-      // process that replaces this one is refused.
+      // The gateway reaches the state only now, and its format may be newer. Then `migrate` fails as an unexpected
+      // error, and the start of the process that replaces this one ends with RefusedState.
       if (isReachable && hasStarted && !isKnown) void migrate();
     },
   });
@@ -49,10 +50,7 @@ export async function openState(
   return state;
 }
 
-/**
- * @returns Whether it is of this format now; a state that cannot be reached, or written, is tried again. @throws
- * RefusedState
- */
+/** @returns Whether the state has this format now; false when it could not be read or written. @throws RefusedState */
 async function migrateHere(
   state: State,
   where: string,
@@ -76,9 +74,9 @@ async function orClosed(state: State, done: Promise<unknown>): Promise<void> {
   }
 }
 
-// The format: what the texts of a state mean. A newer version takes an older state and makes it its own; a state of a
-// newer version is refused. A migration is repeated when it was cut off, and leaves what the version before reads and
-// writes still: gateways that share a state are replaced one after the other.
+// The format says how to read the texts of a state. A newer version migrates an older state, and refuses a newer one.
+// An interrupted migration runs again. A migration keeps the texts that the version before reads and writes, since
+// operators replace gateways that share a state one after the other.
 
 /** Raised with each migration. */
 export const STATE_FORMAT = 2;
@@ -87,12 +85,12 @@ export const FORMAT_KEY = "format";
 
 type Migrated = Pick<State, "get" | "list" | "update">;
 
-/** By the format that it begins with. Without a note it is 1, or empty. */
+/** Migrations by the format that they begin with. A state without a format is of format 1, or empty. */
 const MIGRATIONS: Readonly<Record<number, (state: Migrated) => Promise<void>>> = {
   1: noteEnds,
 };
 
-/** @throws RefusedState; what the state says when it cannot be read or written. */
+/** @throws RefusedState; the error of a state that cannot be read or written. */
 export async function migrateState(
   state: Migrated,
   { where, log }: { readonly where: string; readonly log: Pick<Logger, "info"> },
@@ -116,7 +114,7 @@ const isUsed = async (state: Migrated): Promise<boolean> =>
 
 const JOURNALS = "pending _first ";
 
-/** Format 1 did not note where a journal ends: it was looked for, item by item, each time. */
+/** Notes the end of each journal: format 1 looked for the end item by item. */
 async function noteEnds(state: Migrated): Promise<void> {
   for (const { key } of await state.list(JOURNALS)) {
     const { end, items } = journalKeys(`pending ${key.slice(JOURNALS.length)}`);

@@ -1,5 +1,5 @@
-// The operations of a state over a table of texts, for states that run them inside a transaction of their own. Redis
-// has the same in Lua (redis-scripts.ts). An operation that throws changes nothing.
+// The operations of a state over a table of texts. A state runs them inside its own transaction, so that an operation
+// that throws changes nothing. Redis has the same operations in Lua (redis-scripts.ts).
 import type { OperationId } from "../lib/outbox.ts";
 import { readTaken, type TakeRequest, takeFrom, textOfTaken } from "../lib/token-bucket.ts";
 import {
@@ -23,13 +23,13 @@ export type TextTable = {
   set(key: string, text: string | undefined): void;
 };
 
-/** Begins the key under which a slot's last operation is remembered. */
+/** The prefix of the key that has a slot's last operation. */
 export const DONE_PREFIX = "done ";
 
 /**
- * Acts, unless that was done under this id: then it gives the first answer again.
- * @param act Gives undefined when it did nothing, and may be tried again under the id.
- * @throws When a later operation of the slot was done.
+ * Calls `act` once for each id; a repetition gets the first answer again.
+ * @param act Returns undefined when it changed nothing; then a repetition calls it again.
+ * @throws TOO_LATE as a message, when a later operation of the slot has happened.
  */
 export function once<Answer extends string | undefined>(
   table: TextTable,
@@ -46,7 +46,7 @@ export function once<Answer extends string | undefined>(
   return answer;
 }
 
-/** The keys of operations that need not be remembered any more. */
+/** The keys of operations whose time to be remembered has passed. */
 export const forgottenOperations = (entries: Iterable<Entry>, nowMs: number): string[] =>
   [...entries].filter(({ text }) => Number(text.split(" ", 2)[1]) < nowMs).map(({ key }) => key);
 

@@ -1,6 +1,6 @@
-// The connection to Redis: while Redis is away every call fails within a second, and the next call after it is back
-// succeeds. The connection (to one Redis, to the master that Sentinels name, or to a Cluster) queues nothing: a command
-// that cannot be sent fails, and one whose answer was lost is not sent again, since it may have been carried out.
+// The connection to one Redis, to the master that Sentinels name, or to a Cluster. While Redis is away every call fails
+// within a second; the first call after its return succeeds. The connection queues no command, and does not repeat a
+// command whose answer was lost, since Redis may have carried it out.
 
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
@@ -9,9 +9,9 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type Scripts, scripts } from "./redis-scripts.ts";
 
-/** The timeout of a call: below a second, since nobody waits longer for the state. */
+/** The timeout of a call, in milliseconds: `State` promises an error within a second. */
 const TIMEOUT_MS = 800;
-/** How long the gateway's start waits for the first connection; then it goes on without. */
+/** The gateway's start waits this long for the first connection, in milliseconds, and then goes on without it. */
 const START_TIMEOUT_MS = 1500;
 const RETRY_MS = 1000;
 
@@ -40,7 +40,7 @@ export class RedisLink {
     this.#connection.once("ready", () => void this.#warnWhenForgetful());
   }
 
-  /** Resolves when it is connected, or when waiting is of no more use: it goes on trying. */
+  /** Resolves when the link is connected, at its first error, or after 1.5 s. The link goes on trying to connect. */
   async start(): Promise<void> {
     await new Promise<void>((resolve) => {
       const cancel = this.#parts.clock.after(START_TIMEOUT_MS, () => {
@@ -61,16 +61,16 @@ export class RedisLink {
     this.#connection.disconnect();
   }
 
-  /** @throws stateUnavailable, in time, whatever the connection does. */
+  /** The result of the work. @throws stateUnavailable, after `TIMEOUT_MS` at the latest. */
   async ask<Value>(work: (connection: RedisConnection) => Promise<Value>): Promise<Value> {
     const { clock } = this.#parts;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const cancel = clock.after(TIMEOUT_MS, () => {
-      // If this process itself was held up, the answer is there already, and is read first.
+      // If this process itself stood still, the answer has arrived: the event loop reads it before the call fails.
       void clock.yield().then(() => reject(silent));
     });
     try {
-      // Otherwise a cluster would keep the command, and carry it out long after the caller gave up.
+      // Without this check ioredis would queue the command for a cluster, and send it long after the caller gave up.
       if (this.#connection.status !== "ready") throw new Error("not connected");
       return await Promise.race([work(this.#connection), late]);
     } catch (error) {
@@ -81,20 +81,20 @@ export class RedisLink {
     }
   }
 
-  /** A connection whose other end is silent may be dead. A cluster leaves single nodes by itself. */
+  /** Disconnects after a timeout, since the connection may be dead. A cluster client leaves silent nodes by itself. */
   #leave(): void {
     const isAlone = this.#settings.kind !== "cluster";
     if (isAlone && this.#connection.status === "ready") this.#connection.disconnect(true);
   }
 
-  /** @returns The error with what may be told of it. */
+  /** Notes the failure. @returns An error whose message has no password. */
   #failed(error: unknown): Error {
     const reason = reasonOf(error, this.#settings);
     if (!this.#isClosed) this.#reachability.failed(reason);
     return new Error(reason);
   }
 
-  /** Some errors, especially of Sentinels, end all attempts to connect. */
+  /** Connects after a pause: some errors, especially of Sentinels, end the attempts of ioredis to connect. */
   #connectAgain(): void {
     this.#parts.clock.after(RETRY_MS, () => {
       if (!this.#isClosed) void this.#connection.connect().catch(() => undefined);
@@ -102,7 +102,7 @@ export class RedisLink {
   }
 
   async #warnWhenForgetful(): Promise<void> {
-    // A user may lack the right to read the configuration; the operator of such a Redis will know it.
+    // A Redis user may lack the right to read the configuration; then the operator gets no warning.
     const answer = await this.#connection.config("GET", "appendonly").catch(() => undefined);
     if (Array.isArray(answer) && answer[1] === "no")
       this.#parts.log.warn(
@@ -113,7 +113,7 @@ export class RedisLink {
 
 const silent = new Error("no answer");
 
-/** What may be told of a failure of Redis: never a password. */
+/** The text of a failure of Redis, without the passwords of the settings. */
 const reasonOf = (error: unknown, settings: SharedStateSettings): string =>
   secretsOf(settings).reduce((text, secret) => text.replaceAll(secret, "***"), textOf(error));
 
@@ -133,7 +133,7 @@ type RedisConnection = Scripts & (Redis | Cluster);
 
 const retryDelayMs = (attempt: number): number => Math.min(250 * 2 ** (attempt - 1), 2000);
 
-/** Begins to connect, and goes on until it is disconnected. */
+/** Makes a client, which goes on trying to connect until `disconnect`. */
 function connect(settings: SharedStateSettings): RedisConnection {
   // ioredis adds the scripts as methods, which its types cannot know.
   return clientOf(settings) as unknown as RedisConnection;
@@ -158,14 +158,14 @@ const commonOptions = ({ user, password, isEncrypted }: SharedStateSettings): Re
   ...(password === undefined ? {} : { password }),
   ...(isEncrypted ? { tls: {} } : {}),
   connectTimeout: TIMEOUT_MS,
-  // For the greeting after a connection was made; calls have a shorter timeout of their own.
+  // For the commands that ioredis sends on a new connection; calls have a shorter timeout of their own.
   commandTimeout: 2 * TIMEOUT_MS,
-  // A stopped Redis does not end the connection.
+  // A stopped Redis never closes its end of the connection.
   disconnectTimeout: 100,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   disableClientInfo: true,
-  // After a failover the old master refuses to write: another one has its name by now.
+  // After a failover the old master refuses writes, and its name leads to the new master.
   reconnectOnError: (error) => error.message.includes("READONLY"),
 });
 
@@ -185,19 +185,19 @@ const sentinelOptions = (
 });
 
 const clusterOptions = (settings: SharedStateSettings): ClusterOptions => ({
-  // For single nodes: commands wait while a node is being connected. Nobody waits for the whole cluster
-  // (redis-state.ts).
+  // Lets commands wait while the client connects to a single node. No command waits for the whole cluster, since
+  // `RedisLink.ask` checks the client's status.
   enableOfflineQueue: true,
   clusterRetryStrategy: retryDelayMs,
   maxRedirections: 5,
-  // Zero: a command that failed has failed, and ioredis must not send it again.
+  // Zero: ioredis must not send a failed command again.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
   slotsRefreshTimeout: TIMEOUT_MS,
   slotsRefreshInterval: 5000,
-  // A silent node is left, and found again through the other nodes.
+  // The client leaves a silent node, and finds it again through the other nodes.
   redisOptions: { ...commonOptions(settings), socketTimeout: TIMEOUT_MS },
-  // Certificates are made out to names, so names are not resolved beforehand.
+  // Certificates name hosts, so the client must not resolve the names beforehand.
   ...(settings.isEncrypted ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
   scripts,
 });
@@ -208,17 +208,14 @@ type ReachabilityParts = {
   readonly onChange?: ((isReachable: boolean) => void) | undefined;
 };
 
-/**
- * After this time without a failure Redis counts as back: one node of several may fail while others answer, in
- * milliseconds.
- */
+/** In milliseconds without a failure until Redis counts as back: one node of several may fail while others answer. */
 const QUIET_MS = 1000;
 
-/** Whether the shared state can be reached. Each change is logged and counted once. */
+/** Knows whether the shared state can be reached; logs and reports each change once. */
 class Reachability {
   readonly #probe: () => Promise<unknown>;
   readonly #parts: ReachabilityParts;
-  /** undefined: not known yet. */
+  /** undefined: no connection has succeeded or failed yet. */
   #isReachable: boolean | undefined;
   #failedAtMs = 0;
   #cancelProbe: (() => void) | undefined;
@@ -230,14 +227,14 @@ class Reachability {
     this.#parts = parts;
   }
 
-  /** To be called when it was reached for the first time. Later a probe tells. */
+  /** Notes the first connection. Later only a successful probe ends a failure. */
   reached(): void {
     if (this.#isReachable !== undefined) return;
     this.#isReachable = true;
     this.#parts.onChange?.(true);
   }
 
-  /** @param reason The reason in the log: it has no address and no password. */
+  /** @param reason The reason for the log, without passwords. */
   failed(reason: string): void {
     this.#failedAtMs = this.#parts.clock.now();
     if (this.#isReachable === false || this.#isClosed) return;

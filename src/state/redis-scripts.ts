@@ -1,14 +1,14 @@
-// What Redis does in one step, so that no other client sees half of it: the operations of operations.ts in Lua. A group
-// has two keys: a hash of its texts by name, and a sorted set of the names, all with score 0, which Redis orders by
-// bytes. A third key remembers the last operation of one slot.
+// The operations of operations.ts in Lua: Redis runs a script in one step, so that no other client sees half of it. A
+// group has two keys: a hash of its texts by name, and a sorted set of the names, all with score 0, which Redis orders
+// by bytes. A third key remembers the last operation of one slot.
 import { SET_BACK_MS } from "../lib/token-bucket.ts";
 import { MOST_ITEMS, TOO_LATE } from "./state.ts";
 
-/** The most entries of one page of a list, and the bytes after which a page ends: other clients wait meanwhile. */
+/** The most entries of one page of a list, and the bytes after which a page ends: other clients wait for each page. */
 const PAGE_ENTRIES = 500;
 const PAGE_BYTES = 1_048_576;
 
-/** `{…}`: a cluster keeps all keys of a group on one node. */
+/** The braces are a hash tag: a cluster keeps all keys of a group on one node. */
 export const groupKeys = (prefix: string, group: string): [texts: string, names: string] => [
   `{${prefix}:${group}}:texts`,
   `{${prefix}:${group}}:names`,
@@ -30,7 +30,7 @@ local function set(name, text)
 end
 `;
 
-/** The first arguments: the operation's number in its slot, or nothing, and how long it is remembered. */
+/** The first two arguments: the operation's number in its slot, or an empty text; the milliseconds to remember it. */
 const once = `
 local function once(act)
   if ARGV[1] == '' then return act() end
@@ -45,9 +45,9 @@ end
 `;
 
 /**
- * Then five arguments for each text: its name, whether a text is expected, which, whether a text replaces it, which. A
- * missing text is `false` in Lua on both sides of the comparison. It answers all texts when another text is there, or
- * when the operation was done before, which the first answer tells.
+ * Five more arguments for each text: its name; "1" if a text is expected, and this text; "1" if a text replaces it, and
+ * that text. A missing text is `false` in Lua on both sides of the comparison. The script returns 1 after a change, and
+ * otherwise the present texts, after 1 if the operation had happened before, or 0 if another text was there.
  */
 const update = `${table}${once}
 local wasAsked = false
@@ -66,7 +66,7 @@ local texts = { answer and 1 or 0 }
 for i = 3, #ARGV, 5 do texts[#texts + 1] = get(ARGV[i]) end
 return texts`;
 
-/** Then the name, and the numbers of a TakeRequest. It answers what was granted, and what is left. */
+/** More arguments: the name, and the numbers of a TakeRequest. Returns the granted units and the remaining units. */
 const take = `${table}${once}
 return once(function()
   local name = ARGV[3]
@@ -93,7 +93,7 @@ return once(function()
   return string.format('%.17g %.17g', granted, size - units)
 end)`;
 
-/** Then names and their counts as JSON, in turn. */
+/** More arguments: names and their counts as JSON, alternating. */
 const add = `${table}${once}
 local function addTo(sum, more)
   for name, rows in pairs(more) do
@@ -130,8 +130,8 @@ return once(function()
 end)`;
 
 /**
- * The arguments: whether to read only, the names of the first number and of the end, the beginning of the items' names,
- * the caller's position, how many items are kept, the least end of the journal, and items.
+ * The arguments: "read" or "append"; the names of the first number and of the end; the prefix of the items' names; the
+ * caller's position; the number of items to keep; the least end of the journal; the items. Returns a JournalPart.
  */
 const journal = `${table}
 local isRead, prefix, at = ARGV[1] == 'read', ARGV[4], tonumber(ARGV[5])
@@ -165,7 +165,7 @@ local answer = { first, last, from }
 for number = from, math.min(last, from + ${MOST_ITEMS}) - 1 do answer[#answer + 1] = get(nameOf(number)) end
 return answer`;
 
-/** The arguments: the bounds of the names. It answers '1' when more may follow, then names and texts in turn. */
+/** The arguments: the bounds of the names. Returns '1' when more entries may follow, then alternating names and texts. */
 const page = `
 local names = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ${PAGE_ENTRIES})
 local answer = { #names == ${PAGE_ENTRIES} and '1' or '0' }
@@ -194,7 +194,7 @@ export const scripts = {
 
 type OnceKeys = readonly [texts: string, names: string, done: string];
 
-/** The scripts as methods of a client that has defined them. */
+/** The scripts, as methods of an ioredis client that has defined them. */
 export type Scripts = {
   updateGroup(
     ...words: readonly [...OnceKeys, ...string[]]

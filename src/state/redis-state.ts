@@ -1,5 +1,5 @@
-// The shared state of many machines: Redis or Valkey, alone, behind Sentinels or as a Cluster. Each
-// operation is one script, and one round trip.
+// The shared state of many machines: Redis or Valkey, alone, behind Sentinels or as a Cluster. Each operation is one
+// script, and one round trip where no other process interferes.
 
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -20,29 +20,24 @@ import {
   type UpdateOptions,
 } from "./state.ts";
 
-/**
- * How often an update is tried: other processes are faster now and then, but so often in a row only when something is
- * wrong.
- */
+/** The most attempts of an update. Other processes win now and then; 100 times in a row means that something is wrong. */
 const MOST_TRIES = 100;
 
 export class RedisState implements State {
   readonly #prefix: string;
   readonly #link: RedisLink;
-  /**
-   * Updates of this process wait for each other, so that they do not conflict: by their first key, the last of them.
-   */
+  /** By the first key of an update: updates of this process wait for each other, so that they do not conflict. */
   readonly #turns = new Map<string, Mutex>();
 
   constructor(settings: SharedStateSettings, parts: RedisStateParts) {
     this.#prefix = settings.prefix;
-    // It writes nothing, but fails where writing fails: on a replica, on a full disk, without the right to write.
+    // The probe writes nothing, but fails where a write fails: on a replica, on a full disk, without the right to write.
     const probe = (): Promise<Updated> =>
       this.update(["probe"], () => [undefined], { known: [undefined] });
     this.#link = new RedisLink(settings, { ...parts, probe });
   }
 
-  /** Resolves when it is connected, or when waiting is of no more use: it goes on trying. */
+  /** Resolves when the link is connected, at its first error, or after 1.5 s. The link goes on trying to connect. */
   start(): Promise<void> {
     return this.#link.start();
   }
@@ -58,7 +53,7 @@ export class RedisState implements State {
 
   async list(prefix: string): Promise<readonly Entry[]> {
     const keys = groupKeys(this.#prefix, groupOf(prefix));
-    // No UTF-8 text has this byte, so it sorts after all names with the prefix.
+    // No UTF-8 text has the byte 0xff, so this bound sorts after all names with the prefix.
     const end = Buffer.concat([Buffer.from(`(${prefix}`), Buffer.from([0xff])]);
     const entries: Entry[] = [];
     let from = `[${prefix}`;
@@ -148,7 +143,7 @@ export class RedisState implements State {
     throw errors.stateUnavailable();
   }
 
-  /** The keys and first arguments of a script that acts once. */
+  /** The keys and the first arguments of a script that acts once for each id. */
   #keysOf(group: string, id: OperationId | undefined): [string, string, string, ...string[]] {
     const keys = groupKeys(this.#prefix, group);
     const words = id ? [`${id.number}`, `${id.keptMs}`] : ["", ""];

@@ -1,4 +1,4 @@
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
@@ -32,10 +32,16 @@ function place() {
   const children: FakeChild[] = [];
   const lines: Record<string, unknown>[] = [];
   const ends: string[] = [];
+  /** Whether the system refuses the next start. */
+  const refused = { next: false };
   const supervised = new Supervised(
     { name: "server 1" },
     {
       fork: () => {
+        if (refused.next) {
+          refused.next = false;
+          return spawn("/not/there");
+        }
         const child = new FakeChild();
         children.push(child);
         return child as unknown as ChildProcess;
@@ -56,7 +62,7 @@ function place() {
     for (let passed = 0; passed < ms; passed += 500) await clock.advance(500);
   };
   const last = (): FakeChild => children.at(-1) as FakeChild;
-  return { clock, children, lines, ends, supervised, last, pass };
+  return { clock, children, lines, ends, supervised, last, pass, refused };
 }
 
 describe("a process that is supervised", () => {
@@ -100,6 +106,23 @@ describe("a process that is supervised", () => {
     last().end();
     await expect(started).rejects.toEqual(new ChildFailed("the folder is another's"));
     expect(children).toHaveLength(1);
+  });
+
+  it("that the system does not start is tried again, and ends when it is to", async () => {
+    const { supervised, last, lines, children, clock, refused } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    refused.next = true;
+    last().end();
+    while (lines.length < 2) await turn();
+    expect(lines[1]?.["why"]).toBe("the system did not start it: spawn /not/there ENOENT");
+    await clock.advance(Number(lines[1]?.["restMs"]));
+    expect(children).toHaveLength(2);
+    refused.next = true;
+    last().end();
+    await turn();
+    await supervised.stop(1_000);
   });
 
   it("is started again at once; when it dies again and again, later and later", async () => {

@@ -137,16 +137,21 @@ export class Supervised {
     const heartbeat = this.#watch(child);
     this.#heartbeat = heartbeat;
     child.on("message", (message) => this.#hear(message as FromChild));
-    child.send({ kind: "start", ...this.#parts.start() } satisfies ToChild, () => undefined);
+    this.send({ kind: "start", ...this.#parts.start() });
     return new Promise((resolve) => {
-      child.once("exit", (code, signal) => {
+      const end = (code: number | null, signal: string | null): void => {
         heartbeat.stop();
         this.#child = undefined;
         this.#isReady = false;
         this.#replies.settleAll(NOT_THERE);
         resolve({ pid: child.pid, code, signal });
+      };
+      child.once("exit", end);
+      child.on("error", ({ message }) => {
+        if (child.pid !== undefined) return; // a message could not be sent
+        this.#failure = `the system did not start it: ${message}`;
+        end(null, null); // no `exit` comes
       });
-      child.once("error", () => undefined); // the child could not be started: then no `exit` comes
     });
   }
 

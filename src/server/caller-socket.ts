@@ -55,15 +55,18 @@ type Receipt = {
 
 /** The most messages of one socket that are answered at once. */
 const AT_ONCE = 64;
-/** The most pings, and pongs that confirm nothing, that a caller may send between two calls of `tend`. */
+/**
+ * The most pings, and pongs that confirm nothing, that a caller may send between two calls of `tend`, or until it takes
+ * what it left unread.
+ */
 const MOST_PINGS = 100;
-/** In bytes: a caller that leaves more than this unread is cut off at its next ping. */
+/** In bytes: a caller that leaves more than this unread, and takes nothing, has `MOST_PINGS` pings in all. */
 const MOST_UNREAD = 65_536;
 
 export class CallerSocket {
   /** When the caller sent its last message, by the clock's `now`. */
   usedAtMs: number;
-  /** The last sign of life: a message, a ping or a pong came, or the caller took some waiting bytes. */
+  /** The last sign of life: some bytes came, or the caller took some waiting bytes. */
   #heardAtMs: number;
   #askedAtMs = Number.NEGATIVE_INFINITY;
   /** The pings whose pongs are awaited, oldest first. */
@@ -92,7 +95,11 @@ export class CallerSocket {
     socket.on("message", (body: Buffer, isBinary) => this.#take(body, isBinary));
     socket.on("ping", () => this.#countPing());
     socket.on("pong", (data) => this.#hearPong(data));
-    connection.on("data", () => this.#countArriving());
+    connection.on("data", () => {
+      // A client can send no pong within a frame, so each byte of a large message is a sign of life.
+      this.#heardAtMs = clock.now();
+      this.#countArriving();
+    });
     // `ws` itself tells the caller about a broken frame, in a close frame with the code 1002, 1007 or 1009.
     socket.on("error", () => undefined);
     this.closed = new Promise((resolve) => {
@@ -145,15 +152,16 @@ export class CallerSocket {
    */
   tend({ pingMs, messageMs }: { readonly pingMs: number; readonly messageMs: number }): void {
     const { socket, clock, arriving } = this.#parts;
-    this.#pings = 0;
+    const now = clock.now();
+    const hasTaken = this.#noteTaken();
+    if (hasTaken) this.#heardAtMs = now;
+    if (hasTaken || socket.bufferedAmount <= MOST_UNREAD) this.#pings = 0;
     // A paused socket reads no signs of life. `SlowReaders` checks whether this caller takes its answers.
     if (socket.isPaused) return;
     this.#countArriving();
-    const now = clock.now();
     const { sentAtMs = now } = this.#receipts[0] ?? {};
     // A caller that does not confirm gets no more notifications, so other signs of life do not save its socket.
     if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
-    if (this.#noteTaken()) this.#heardAtMs = now;
     if (arriving.isLate(messageMs)) this.#cutFor("late");
     if (now - this.#heardAtMs < pingMs) return;
     if (this.#askedAtMs < this.#heardAtMs) {
@@ -196,7 +204,6 @@ export class CallerSocket {
   #take(body: Buffer, isBinary: boolean): void {
     const { clock, socket } = this.#parts;
     this.usedAtMs = clock.now();
-    this.#heardAtMs = this.usedAtMs;
     this.#parts.arriving.restart();
     if (this.#isClosing) return;
     if (isBinary) this.close("binary");
@@ -294,17 +301,13 @@ export class CallerSocket {
 
   /** Cuts off a flood of pings: `ws` answers each, and answers that the caller does not read would fill the memory. */
   #countPing(): void {
-    this.#heardAtMs = this.#parts.clock.now();
     this.#pings += 1;
     // `ws` itself ends a socket on which too many pongs wait to be written. That is a flood, too.
     const isCut = this.#isClosed && !this.#isClosing;
-    const { bufferedAmount } = this.#parts.socket;
-    if (this.#pings <= MOST_PINGS && bufferedAmount <= MOST_UNREAD && !isCut) return;
-    this.#cutFor("flood");
+    if (this.#pings > MOST_PINGS || isCut) this.#cutFor("flood");
   }
 
   #hearPong(data: Buffer): void {
-    this.#heardAtMs = this.#parts.clock.now();
     const before = this.#receipts.length;
     this.#settleReceipts(Number(data.toString("latin1")));
     if (this.#receipts.length === before) this.#countPing();

@@ -177,6 +177,24 @@ describe("a message that is not whole yet", () => {
     expect(await said(small, "x")).toBe("done");
   });
 
+  it("keeps its socket while more of its only frame comes, in which no pong can be", async () => {
+    const { timeouts } = OPTIONS;
+    sockets.reconfigure({ ...OPTIONS, timeouts: { ...timeouts, pingMs: 3_000, bodyMs: 60_000 } });
+    const socket = await opened({ perMessageDeflate: false, autoPong: false });
+    const { _socket: plain } = socket as unknown as { _socket: Socket };
+    // A masked text frame of 30,000 bytes, whose mask changes nothing.
+    plain.write(Buffer.from([0x81, 0xfe, 30_000 >> 8, 30_000 & 0xff, 0, 0, 0, 0]));
+    for (let sent = 1_000; sent < 30_000; sent += 1_000) {
+      plain.write("x".repeat(1_000));
+      await seen(() => memory.waitingAs("bodies") >= sent);
+      await clock.advance(1_000);
+      expect(closed).toEqual([]);
+    }
+    const heard = once(socket, "message");
+    plain.write("x".repeat(1_000));
+    expect(String((await heard)[0])).toBe("done");
+  });
+
   it("ends with its socket when the rest does not come", async () => {
     const socket = await opened();
     expect(await said(socket)).toBe("done");
@@ -218,6 +236,29 @@ describe("a socket is cut", () => {
     const socket = await opened();
     const end = ended(socket);
     for (let sent = 0; sent < 200; sent += 1) socket[kind]();
+    expect(await end).toBe(1006);
+    expect(closed).toEqual(["flood"]);
+  });
+
+  it("for a flood of pings over the seconds in which it takes nothing, not for one", async () => {
+    answer = async () => answerOf("x".repeat(20_000_000));
+    const socket = await opened();
+    socket.pause();
+    socket.send("{}");
+    await seen(() => (connections[0]?.writableLength ?? 0) > 65_536);
+    const pinged = async (count: number): Promise<void> => {
+      const before = connections[0]?.bytesRead ?? 0;
+      for (let sent = 0; sent < count; sent += 1) socket.ping();
+      await seen(() => (connections[0]?.bytesRead ?? 0) >= before + 6 * count);
+      await clock.advance(1_000);
+    };
+    await pinged(1);
+    expect(closed).toEqual([]);
+    await pinged(50);
+    expect(closed).toEqual([]);
+    const end = ended(socket);
+    for (let sent = 0; sent < 50; sent += 1) socket.ping();
+    socket.resume();
     expect(await end).toBe(1006);
     expect(closed).toEqual(["flood"]);
   });

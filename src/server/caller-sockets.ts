@@ -17,7 +17,7 @@ import type { Turns } from "../lib/turns.ts";
 import { Rounds } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { ArrivingMessage } from "./arriving-message.ts";
-import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
+import { CallerSocket } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 import { type HttpUpgrade, requestIds } from "./listener.ts";
@@ -42,19 +42,7 @@ export type CallerSocketsParts = {
 type RoutedUpgrade = HttpUpgrade & Pick<EndpointRequest, "route">;
 
 /** The members that a WebSocket and an event stream have in common. */
-type HeldSocket = Pick<
-  CallerSocket,
-  | "running"
-  | "usedAtMs"
-  | "signal"
-  | "closed"
-  | "push"
-  | "confirm"
-  | "tend"
-  | "finish"
-  | "close"
-  | "cut"
->;
+type HeldSocket = Pick<CallerSocket, keyof CallerSocket>;
 
 type OpenSocket = {
   readonly socket: HeldSocket;
@@ -188,7 +176,8 @@ export class CallerSockets {
     const arriving = this.#arrivingOn(webSocket, grant);
     const socket = new CallerSocket({
       socket: webSocket,
-      answer: (body, scope) => this.answer({ ...upgrade, scope, channel }, body, share),
+      answer: async (body, scope) =>
+        this.#isNoisy(share) ? "noisy" : this.answer({ ...upgrade, scope, channel }, body, share),
       scope: () => this.newScope(),
       onClosing: (why) => metrics.webSocketClosed(why),
       ...{ connection, arriving, clock, turns },
@@ -241,18 +230,22 @@ export class CallerSockets {
     return { size: perSecond * BURST_SECONDS, perSecond };
   }
 
+  /** Whether the next message of the key is one too many, after as many refused ones as the token bucket holds. */
+  #isNoisy({ messages, refused }: KeyShare): boolean {
+    return refused >= this.#bounds.size && !messages.has(1, this.#parts.clock.now());
+  }
+
   /** Answers a message, within the rate and the concurrency of its key. Never throws. */
   async answer(
     asked: Omit<EndpointRequest, "requestId">,
     body: Buffer,
     share: KeyShare,
-  ): Promise<MessageOutcome> {
+  ): Promise<RpcResponse | "revoked"> {
     const { endpoint, bodies, clock, metrics } = this.#parts;
     metrics.webSocketMessage(body.length);
     const incoming = { ...asked, requestId: this.#nextRequestId() };
     if (share.messages.take(1, clock.now())) return endpoint.answerMessage(incoming, body);
     share.refused += 1;
-    if (share.refused > this.#bounds.size) return "noisy";
     const { perSecond: limit } = this.#bounds;
     const short = { limit, remaining: 0, retryAfter: 1, rule: "messages" } as const;
     const error = errors.rateLimited(short);

@@ -1,5 +1,4 @@
-// Which block a reference means, and the block itself: at once where the followed chain has it stored, else with the
-// nodes' help.
+// Finds the block that a reference means: at once where the store of the followed chain has it, else by asking nodes.
 import type { Sought } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, isBeyondAnyChain, pointerOf } from "../evm/block-reference.ts";
@@ -12,16 +11,16 @@ import { nullWhenUnknown } from "./passing-on.ts";
 
 type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
 
-/** A reference without tags: every node reads it alike. */
+/** A reference without tags, which every node understands alike. */
 export type FixedPointer =
   | { readonly kind: "hash"; readonly hash: string }
   | { readonly kind: "number"; readonly number: string };
 
-/** In the form that nodes take. */
+/** The pointer as a parameter for nodes. */
 export const pointedText = (pointer: FixedPointer): string =>
   pointer.kind === "hash" ? pointer.hash : pointer.number;
 
-/** What is needed of a block, without the contents of its transactions. */
+/** The members of a block that methods need, with the hashes of its transactions. */
 export type BlockOutline = {
   readonly number: string;
   readonly hash: string;
@@ -33,7 +32,8 @@ export type BlockOutline = {
 export const isBeyondAnyBlock = (index: string): boolean => toNumber(index) > 0xffff_ffff;
 
 /**
- * @returns undefined when it is already known that there is no such block.
+ * Resolves a tag, and checks that a hash is canonical where the reference requires it.
+ * @returns undefined when there is no such block.
  * @throws RpcError when an EIP-1898 reference requires a canonical block and the block is not.
  */
 export async function settle(
@@ -49,7 +49,10 @@ export async function settle(
   return { kind: "hash", hash: pointer.hash };
 }
 
-/** A number or tag as a QUANTITY. `pending` becomes the head, which is the newest block that has a number. */
+/**
+ * A number or tag as a QUANTITY. `pending` becomes the head, which is the newest block that has a number.
+ * @throws RpcError when there is no such `safe` or `finalized` block.
+ */
 export async function settleNumber(numberOrTag: string, context: Asking): Promise<string> {
   switch (numberOrTag) {
     case "earliest":
@@ -71,7 +74,7 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
   }
 }
 
-/** undefined when the block is unknown. */
+/** A block from the nodes; undefined when they do not know it. */
 export async function readBlock(
   pointer: FixedPointer,
   context: Pick<CallContext, "ask">,
@@ -80,7 +83,7 @@ export async function readBlock(
   return JSON.parse(result.toString("utf8")) ?? undefined;
 }
 
-/** A node's block; `null` when it is unknown. */
+/** A node's block as JSON; `null` when the nodes do not know it. */
 export const askBlock = (
   pointer: FixedPointer,
   { fullTransactions, ...options }: CallOptions & { readonly fullTransactions: boolean },
@@ -91,7 +94,7 @@ export const askBlock = (
   return nullWhenUnknown(context.ask(method, paramsJson, options));
 };
 
-/** @returns false when the block is unknown. */
+/** @returns false when the block is unknown. @throws RpcError when another block is canonical at its number. */
 async function isCanonical(hash: string, context: Asking): Promise<boolean> {
   const block = await readBlock({ kind: "hash", hash }, context);
   if (!block) return false;
@@ -103,10 +106,7 @@ async function isCanonical(hash: string, context: Asking): Promise<boolean> {
 type FoundBlock = StoredBlock | "unknown" | "elsewhere";
 type Finding = Pick<CallContext, "chain" | "signal" | "setProvenance">;
 
-/**
- * The block that a reference means, if that is known at once: it is stored, and neither its canonicity nor a tag is in
- * question.
- */
+/** The stored block that a reference means, where no node has to say which block is canonical, `safe` or `finalized`. */
 export function storedAt(
   reference: BlockReference,
   { chain }: Pick<CallContext, "chain">,
@@ -122,18 +122,18 @@ export function storedAt(
   return isQuantity(pointer.numberOrTag) ? chain.blockAt(toNumber(pointer.numberOrTag)) : undefined;
 }
 
-/** What one method tells of a block. */
+/** The parts of a method's answer about one block. */
 type BlockAnswer<Args> = {
   reference(args: Args): string;
   find(reference: string, context: CallContext): Promise<FoundBlock>;
-  /** Whether no block can have it. */
+  /** Whether no block can have the part that the arguments name. */
   isNone?(args: Args): boolean;
   read(block: StoredBlock, args: Args, context: CallContext): AnswerJson;
-  /** Asks the nodes, for a block that the followed chain cannot have. */
+  /** Asks the nodes about a block that the followed chain cannot have. */
   ask(args: Args, context: CallContext): Promise<AnswerJson>;
 };
 
-/** The answer of a method about one block: at once where the block is stored, `null` where there is none. */
+/** Makes the `answer` of a method about one block: at once where it is stored, `null` where there is no such block. */
 export const ofBlock =
   <Args>(wanted: BlockAnswer<Args>) =>
   (args: Args, context: CallContext): Outcome => {
@@ -153,14 +153,14 @@ async function ofFoundBlock<Args>(
 }
 
 /**
- * The block from the store, or fetched from the nodes and stored. "elsewhere": no chain is followed, or the block could
- * not be had as a whole; then the nodes are asked for the wanted part of it.
- * @throws RpcError when a node gives the block, but none so that it can be proven.
+ * The block from the store, or fetched from the nodes and stored. "elsewhere": no chain is followed, or no node gave the
+ * whole block; then the method asks the nodes for the part that it needs.
+ * @throws RpcError 502 when nodes gave the block, but none so that it can be proven.
  */
 export async function findBlock(pointer: FixedPointer, context: Finding): Promise<FoundBlock> {
   const { chain, signal } = context;
   if (!chain) return "elsewhere";
-  context.setProvenance({ source: "upstream", proof: "none" }); // for an answer without a block; a block that is found sets its own
+  context.setProvenance({ source: "upstream", proof: "none" }); // for an answer without a block; a found block sets its own
   if (pointer.kind === "hash") {
     return chain.blockOf(pointer.hash) ?? outcomeOf(await chain.fetch({ hash: pointer.hash }));
   }
@@ -171,7 +171,7 @@ export async function findBlock(pointer: FixedPointer, context: Finding): Promis
   return chain.blockAt(number) ?? outcomeOf(await chain.fetch({ number }));
 }
 
-/** As `findBlock`. "elsewhere" also for `pending`, and for a tag that means no block. */
+/** As `findBlock`, by number or tag. "elsewhere" also for `pending`, and for a tag without a block on the chain. */
 async function findNumbered(numberOrTag: string, context: Finding): Promise<FoundBlock> {
   const { chain } = context;
   if (isBeyondAnyChain(numberOrTag)) return "unknown";

@@ -84,7 +84,7 @@ describe("the total difficulty", () => {
     { node: { difficulty: "0x0", totalDifficulty: null }, want: totalDifficulty },
     { node: { totalDifficulty: null, difficulty: "0x0" }, want: totalDifficulty },
     { node: { difficulty: "0x0", totalDifficulty: "0x7" }, want: "0x7" },
-    { node: { difficulty: "0x4" }, want: undefined }, // before the merge it differs by block
+    { node: { difficulty: "0x4" }, want: undefined }, // before the merge, every block has another total difficulty
     { node: {}, want: undefined },
   ])("of $node is $want", async ({ node, want }) => {
     const script = { eth_getBlockByHash: { ...block, ...node } };

@@ -1,4 +1,4 @@
-// Blocks as the nodes give them. A pending block, and an old block's total difficulty, are corrected.
+// The methods for blocks. The gateway corrects a pending block, and adds the total difficulty where it is configured.
 import { z } from "zod";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
@@ -90,7 +90,7 @@ function blockJson(
     const json = isFull ? stored.withTransactionsToSend() : stored.withHashesToSend();
     return fromStore(json, stored, context);
   }
-  // A member that is added to a block needs the whole block.
+  // Only a whole block in memory can get one more member.
   const json = isFull ? stored.withTransactions() : stored.withHashes();
   return fromStore(withTotalDifficulty(json, context.network), stored, context);
 }
@@ -102,14 +102,14 @@ async function askByNumber(args: ByNumber & Form, context: CallContext): Promise
   return withTotalDifficulty(result, context.network);
 }
 
-/** No node knew such a block of the followed chain: this one is of another chain, or of a later time. */
+/** Whether a `safe` or `finalized` block is above the followed head: it is of another branch, or newer than the head. */
 function isTagBeyondHead(asked: string, result: Buffer, { chain }: CallContext): boolean {
   if (!chain || (asked !== "safe" && asked !== "finalized")) return false;
   const [number] = findMembers(result, ["number"]) ?? [];
   return number !== undefined && Number(textOf(result, number).slice(1, -1)) > chain.head.number;
 }
 
-/** docs/decisions/0035: for blocks after the merge it is known, and current nodes leave it out. */
+/** Adds the total difficulty of a block after the merge, which current nodes leave out (docs/decisions/0035). */
 function withTotalDifficulty(result: Buffer, { totalDifficulty }: NetworkFacts): RawJson {
   if (totalDifficulty === undefined || isNull(result)) return result;
   const [present, difficulty] = findMembers(result, ["totalDifficulty", "difficulty"]) ?? [];

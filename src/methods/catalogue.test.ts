@@ -31,7 +31,7 @@ describe("the catalogue", () => {
     { of: "evm", name: "eth_estimateGas", want: 5 },
     { of: "evm", name: "eth_chainId", want: 1 },
     { of: "evm", name: "web3_sha3", want: 1 },
-    { of: "evm", name: "net_listening", want: 1 }, // passed on, as the next ones
+    { of: "evm", name: "net_listening", want: 1 }, // passed on unchanged, like the next three
     { of: "evm", name: "trace_blockOpcodeGas", want: 25 },
     { of: "evm", name: "eth_simulateV1", want: 5 },
     { of: "evm", name: "eth_sendRawTransactionSync", want: 3 },
@@ -54,13 +54,13 @@ describe("the catalogue", () => {
     "eth_sign",
     "eth_signTypedData_v4",
     "eth_getWork",
-    "eth_getTokenBalance", // nobody knows it
+    "eth_getTokenBalance", // an unknown name
     "admin_peers",
     "personal_unlockAccount",
     "engine_newPayloadV3",
     "debug_subscribe",
     "parity_unsubscribe",
-    "cfx_getLogs", // of the other family
+    "cfx_getLogs", // a method of the other family
     "ETH_getLogs",
     "eth_getLogs ",
     " eth_getLogs",

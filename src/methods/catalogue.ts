@@ -1,4 +1,4 @@
-// Which methods a network serves: those that are declared here, and those that are known by name, as far as the
+// The methods that a network serves: the declared methods, and those known by name in `namespaces/`, as far as the
 // network's settings open them.
 
 import { z } from "zod";
@@ -28,15 +28,15 @@ export type Catalogue = {
   readonly served: ReadonlyMap<string, Method>;
   /** The declared methods among them. */
   readonly methods: readonly Method[];
-  /** The methods among them that are passed on as they are. */
+  /** The methods among them whose calls go to the upstreams unchanged. */
   readonly passedOn: readonly Method[];
-  /** All methods that are known of the network's family, by name, whether or not they are served. */
+  /** All known methods of the network's family, whether or not the network serves them. */
   readonly known: readonly Method[];
-  /** Whether the method exists but is not open here. */
+  /** Whether the method exists but the network does not serve it. */
   isClosed(name: string): boolean;
 };
 
-/** Everything that is declared, for all families. */
+/** The declared methods of all families. */
 export const declaredMethods: readonly Method[] = [
   ...nodeMethods,
   ...blockMethods,
@@ -56,7 +56,7 @@ export const declaredMethods: readonly Method[] = [
   ...ownMethods,
 ];
 
-/** A method whose calls go to the upstreams as they came. */
+/** A method whose calls go to the upstreams unchanged. */
 export const forwardedMethod = (known: KnownMethod): Method => ({
   ...known,
   summary: "Passed on to the upstreams as it is.",
@@ -67,7 +67,7 @@ export const forwardedMethod = (known: KnownMethod): Method => ({
   answer: (_, context) => context.ask(known.name, context.paramsJson),
 });
 
-/** Everything that is declared to go to the upstreams as it comes. */
+/** The methods known by name in `namespaces/`, whose calls go to the upstreams unchanged. */
 export const forwardedMethods: readonly Method[] = knownMethods.map(forwardedMethod);
 
 /** All methods of a family, whether or not a network serves them. */
@@ -88,13 +88,13 @@ const FAMILIES: Readonly<Record<Family, ReturnType<typeof familyOf>>> = {
   conflux: familyOf("conflux"),
 };
 
-/** The traits for calls that the gateway makes on its own. */
+/** Looks up a method's traits, for calls that the gateway itself makes. */
 export const traitsOf =
   (family: Family): TraitsOf =>
   (name) =>
     FAMILIES[family].byName.get(name) ?? unknownMethod(name, family);
 
-/** The methods that the specification names need not be allowed; what is denied wins over everything else. */
+/** Methods that the specification names need no entry in `allow`; `deny` wins over every other setting. */
 export type CatalogueOptions = Pick<NetworkSettings, "family"> & NetworkSettings["methods"];
 
 export function catalogueFor(options: CatalogueOptions): Catalogue {

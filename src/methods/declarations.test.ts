@@ -55,7 +55,7 @@ describe("the kind of work", () => {
       ["klay_getBalance", "state"],
       ["klay_getBlockByNumber", "blocks"],
       ["trace_everything", "traces"],
-      ["klay_sendRawTransaction", "submission"], // where there are private nodes, to these alone
+      ["klay_sendRawTransaction", "submission"], // goes only to private nodes where there are any
       ["eth_getLogs7", "other"],
     ] as const)
       expect(`${name} ${unknownMethod(name, "evm").workKind}`).toBe(`${name} ${workKind}`);
@@ -110,7 +110,7 @@ describe("what is done by asking", () => {
   );
 });
 
-/** Where a method may be named beside its declaration, and why. */
+/** The files that may name a method beside its declaration, and the reasons. */
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [/^namespaces\/known-method\./, "what the gateway itself asks of nodes"],
@@ -132,11 +132,11 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/\/fake-|\/memory-state\./, "fakes of tests"],
 ];
 
-/** What a name looks like counts where nobody declared it, and in what nodes say and lack. */
+/** The files that may judge a method by its name: for unknown methods, and for the words of nodes. */
 const GUESSES =
   /^namespaces\/known-methods\.|^upstream\/error-dialects\/|^evm\/log-refusals\.|^methods\/tracing\/sources\./;
 
-/** Without comments: these may tell of methods. */
+/** The code of a file without its comments, which may name methods. */
 const codeOf = (path: string): string =>
   readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
     .replace(/\/\*[\s\S]*?\*\//g, "")

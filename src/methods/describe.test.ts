@@ -15,7 +15,7 @@ type Schema = {
   readonly oneOf?: readonly Schema[];
   readonly definitions?: Readonly<Record<string, Schema>>;
 };
-// Its types describe documents, not the schema itself.
+// The package's own types describe documents, not the schema itself.
 const { openrpcDocument: root }: { openrpcDocument: Schema } = createRequire(import.meta.url)(
   "@open-rpc/meta-schema",
 );
@@ -37,7 +37,7 @@ const document = JSON.parse(
   ),
 );
 
-/** The part of JSON Schema that the OpenRPC meta-schema uses. */
+/** A value's mistakes, by the part of JSON Schema that the OpenRPC meta-schema uses. */
 function mistakes(schema: Schema, value: unknown, path = "$"): string[] {
   if (schema.$ref) {
     const name = schema.$ref.startsWith("#/definitions/") && schema.$ref.slice(14);

@@ -1,4 +1,4 @@
-// Documentation from the declarations: the OpenRPC document of a network, and docs/METHODS.md.
+// Makes documentation from the declarations: the OpenRPC document of a network, and docs/METHODS.md.
 import { z } from "zod";
 import { matcherOf } from "../lib/pattern.ts";
 import { type Family, opensByPattern } from "../namespaces/known-method.ts";
@@ -12,7 +12,7 @@ export function openRpcDocument(options: {
   network: string;
   chainId: number;
   methods: readonly Method[];
-  /** Those that are passed on as they are. */
+  /** The methods whose calls go to the upstreams unchanged. */
   passedOn: readonly Method[];
 }): JsonObject {
   const { network, chainId, passedOn } = options;
@@ -55,7 +55,7 @@ const methodObject = (method: Method, components: Map<string, unknown>): JsonObj
 const parametersOf = ({ parameters }: Method): readonly Parameter[] =>
   parameters === "any" ? [] : parameters;
 
-/** The schema in the dialect of OpenRPC; what has a name of its own goes to the components. */
+/** The schema as JSON Schema draft 7, as OpenRPC wants it. Adds the definitions that have a name to `components`. */
 function jsonSchema(schema: z.ZodType, components: Map<string, unknown>): unknown {
   const {
     $schema: _,
@@ -83,7 +83,7 @@ const families: readonly { readonly family: Family; readonly title: string }[] =
   { family: "conflux", title: "Epoch networks (`family: conflux`)" },
 ];
 
-/** docs/METHODS.md: tables for each family. */
+/** The text of docs/METHODS.md: tables for each family. */
 export const methodsMarkdown = (methods: readonly Method[], forwarded: readonly Method[]): string =>
   `${[
     "# Methods",
@@ -109,7 +109,7 @@ const forwardedTable = (methods: readonly Method[]): string =>
       ),
   ].join("\n");
 
-/** How an operator opens it. */
+/** The setting by which an operator opens the method, in words. */
 export function wayOpen({ name, kind }: Pick<Method, "name" | "kind">): string {
   if (isNeverServed(name)) return "never";
   if (!opensByPattern(kind)) return "its full name";

@@ -26,7 +26,7 @@ const range = ({ fromEpoch, toEpoch }: Filter) => {
   return Array.from({ length: to - from + 1 }, (_, index) => logAt(from + index));
 };
 
-/** A node that has all, and says `refuse` to what it does not take. */
+/** A node that answers every epoch tag, and log queries with the given function. */
 const nodeWith = (logs: (filter: Filter) => unknown): Script => ({
   cfx_epochNumber: ([tag]: [string]) =>
     epochText({ latest_state: NEWEST, latest_mined: NEWEST + 4 }[tag] ?? 0),
@@ -81,7 +81,7 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
   });
 
   it("does not take what a node of 2021 cut for the whole", async () => {
-    const node = nodeWith((filter) => range(filter).slice(-100)); // its last hundred, without a word
+    const node = nodeWith((filter) => range(filter).slice(-100)); // its last hundred logs, without telling that it cut them
     const { result } = await ask({ fromEpoch: "0x0", offset: "0xc8", limit: "0x5" }, node);
     expect(epochsOf(result)).toEqual([1796, 1797, 1798, 1799, 1800]);
   });

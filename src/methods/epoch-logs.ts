@@ -1,4 +1,4 @@
-// cfx_getLogs as it is specified, over nodes of any generation: limit and offset are counted here.
+// cfx_getLogs as the specification says, over nodes of any generation: the gateway itself applies limit and offset.
 
 import { z } from "zod";
 import {
@@ -44,12 +44,12 @@ export const epochLogMethods = [
   }),
 ];
 
-/** How many epochs of the store are searched without a pause. */
+/** How many stored epochs one search covers, so that no further epochs are searched once there are enough logs. */
 const SLICE = 64;
-/** How often a query is run at most: it is run again when the pivot chain changed meanwhile. */
+/** How often the gateway runs a query at most: it runs again when the pivot chain changed meanwhile. */
 const ATTEMPTS = 3;
 
-/** @throws RpcError -32602, -32016; a node's refusal. */
+/** The logs that match, as a JSON array. @throws RpcError -32602, -32016, -32005; a node's refusal. */
 export async function answerEpochLogs(
   filter: EpochLogFilter,
   context: CallContext,
@@ -80,7 +80,7 @@ export async function answerEpochLogs(
   throw errors.chainMoves();
 }
 
-/** @returns false when the chain changed meanwhile. */
+/** Adds the logs that match to `found`. @returns false when a reorg changed the chain meanwhile. */
 async function search(
   range: LogRange,
   criteria: EpochLogCriteria,
@@ -90,7 +90,7 @@ async function search(
   const matcher = epochMatcher(criteria, network.chainId);
   if (matcher === "nothing") return true;
   let { to } = range;
-  // An unknown member may change what matches, and how it is refused: the query goes to a node as it is.
+  // An unknown member may change which logs match and what nodes refuse, so the query goes to a node unchanged.
   if (!isKnown(criteria)) {
     const epochs = { fromEpoch: toQuantity(range.from), toEpoch: toQuantity(range.to) };
     found.add(await logsAsAsked({ ...criteria, ...epochs }, context));
@@ -168,7 +168,7 @@ function storedLogsOf(
 const blockHashIn = (log: Buffer): string =>
   (JSON.parse(log.toString()) as { blockHash: string }).blockHash.toLowerCase();
 
-/** null is how some callers leave a member out. */
+/** Some callers write null for a member that they leave out. */
 const withoutNulls = <Members extends object>(members: Members): Partial<Members> =>
   Object.fromEntries(
     Object.entries(members).filter(([, value]) => value != null),
@@ -183,7 +183,7 @@ function answerOf(found: NewestLogs, context: CallContext): AnswerJson {
 const DEFAULTS = { from: "latest_checkpoint", to: "latest_state" };
 
 /**
- * The epochs that a query means, as numbers: the end is at most the newest executed epoch, as nodes take it.
+ * The range of a query in epoch numbers. Its end is at most the newest executed epoch, as on nodes.
  * @throws RpcError -32016 in the nodes' words: reversed, beyond the newest epoch, or too wide.
  */
 async function settleEpochs(
@@ -202,7 +202,7 @@ async function settleEpochs(
   return { from, to };
 }
 
-/** The newest executed epoch. It is asked for again when the caller knows of a newer one. */
+/** The newest executed epoch. The gateway asks nodes again when the range begins above the known epoch. */
 async function newestEpoch(
   fromEpoch: string | null | undefined,
   context: CallContext,

@@ -1,5 +1,5 @@
-// The logs of epochs that the store does not have. They are asked of the nodes in pieces that these take, from the
-// newest end, until there are enough.
+// Asks nodes for the logs of epochs that the store does not have, in pieces that the nodes accept, from the newest
+// epoch downwards, until there are enough logs.
 
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import { epochMatcher } from "../conflux/epoch-logs.ts";
@@ -15,20 +15,21 @@ import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { CallContext } from "./method.ts";
 import type { NewestLogs } from "./newest-logs.ts";
 
-/** What is sent with every piece: address, topics, and unknown members. */
+/** The part of a filter that every piece repeats: address, topics, and unknown members. */
 export type EpochLogCriteria = Omit<
   EpochLogFilter,
   "fromEpoch" | "toEpoch" | "blockHashes" | "limit" | "offset"
 >;
 
-/** Whether all members are known: an unknown one may change what matches. */
+/** Whether the gateway knows all members: an unknown member may change which logs match. */
 export const isKnown = (criteria: EpochLogCriteria): boolean =>
   Object.keys(criteria).every((name) => name === "address" || name === "topics");
 
 /**
- * @param query.newest The newest epoch of the whole query: what is newer than `to` was read.
- * @throws RpcError: a node's refusal that is not about the size of a piece; `rangeTooCostly` with the
- * newest epochs that need no more questions.
+ * Adds the logs of the epochs to `found`.
+ * @param query.newest The newest epoch of the whole query; the epochs above `to` were read before.
+ * @throws RpcError A node's refusal for another reason than a piece's size; `rangeTooCostly` with a range of the newest
+ * epochs that needs no more calls to nodes than one call may make.
  */
 export async function logsOfNodes(
   { from, to }: LogRange,
@@ -40,7 +41,7 @@ export async function logsOfNodes(
   for (let end = to; end >= from && !found.isFull; ) {
     if (context.questionsLeft === 0) {
       if (!found.isEnough) throw tooCostly({ unread: end, to, newest }, context);
-      found.endEarly(); // the answer is complete, and only whether there is more is not known
+      found.endEarly(); // the answer is complete; it only stays unknown whether there are more logs
       return;
     }
     const start = Math.max(from, end - width + 1);
@@ -48,7 +49,7 @@ export async function logsOfNodes(
     const reply = await askLogs({ ...criteria, ...range }, context);
     if (reply.kind === "too large" && start < end) {
       const asked = end - start + 1;
-      // How many logs there are concerns this query only; how wide a range may be concerns every query.
+      // A limit on the width concerns every query; a limit on the number of logs concerns this one only.
       if (reply.most !== undefined) ranges.limitedTo(reply.most);
       width = Math.min(reply.most ?? asked, Math.max(1, Math.floor(asked / 2)));
       continue;
@@ -65,7 +66,7 @@ export async function logsOfNodes(
   }
 }
 
-/** The share of what was read that is proposed: it takes calls to find out that nodes take less here and there. */
+/** The share of the epochs read so far that the error proposes, since nodes may accept fewer at once elsewhere. */
 const SHARE = 0.75;
 
 function tooCostly(
@@ -77,7 +78,7 @@ function tooCostly(
   return errors.rangeTooCostly(network.limits.upstreamCalls, range, "epoch");
 }
 
-/** The logs of blocks by their hashes, in chain order. For unknown blocks the node's refusal is thrown. */
+/** The logs of blocks by their hashes, in chain order. @throws RpcError A node's refusal, also of an unknown block. */
 export async function logsOfBlocks(
   hashes: readonly string[],
   criteria: EpochLogCriteria,
@@ -104,7 +105,7 @@ async function logsOneByOne(
   return (await inChainOrder(having, context)).flatMap(({ logs }) => logs);
 }
 
-/** How many hashes a node takes at once, and a caller may ask for (specification: limits). */
+/** How many hashes a node accepts in one query, and the gateway in a caller's (specification: limits). */
 export const MAX_HASHES = 128;
 
 type BlockLogs = { readonly hash: string; readonly logs: readonly Buffer[] };
@@ -124,7 +125,7 @@ async function inChainOrder(
 
 const AT_ONCE = 4;
 
-/** All logs in one call to a node. @throws RpcError: the node's refusal. */
+/** The logs of a filter, in one call to a node. @throws RpcError A node's refusal. */
 export async function logsAsAsked(
   filter: EpochLogFilter,
   context: CallContext,
@@ -136,10 +137,10 @@ export async function logsAsAsked(
 
 type LogsReply =
   | { readonly kind: "logs"; readonly logs: readonly Buffer[] }
-  /** `most`: how many epochs the node takes, if it says so. */
+  /** `most`: how many epochs the node accepts, if it says so. */
   | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
 
-/** The filter against which answers are checked; undefined where it has unknown members. */
+/** The question to check replies against; undefined where the filter has unknown members, or can match no log. */
 function questionOf(filter: EpochLogFilter, { network }: CallContext): LogQuestion | undefined {
   const { fromEpoch: from, toEpoch: to, blockHashes, ...criteria } = filter;
   const matcher = isKnown(criteria) ? epochMatcher(criteria, network.chainId) : "nothing";
@@ -171,7 +172,7 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<Lo
   }
 }
 
-/** Another node may be further, or still have what this one lacks. */
+/** Another node's head may be higher, or another node may still have the block or state that this one lacks. */
 const FURTHER: CrossCheckRule = {
   name: "further",
   isUncertain: (reply) =>
@@ -187,9 +188,9 @@ const dataOf = ({ json, data }: RpcError): unknown =>
   json === undefined ? data : (JSON.parse(json) as { data?: unknown }).data;
 
 /**
- * Nodes of 2021 give the last logs only, and do not say so. When they gave as many as they may, those of the oldest
- * epoch may be incomplete.
- * @returns undefined when even those of the newest epoch may be.
+ * Nodes of 2021 give only the last logs of a range, and do not say so. When a node gave as many logs as it may, those of
+ * the oldest epoch may be incomplete, and are left out.
+ * @returns undefined when even the logs of the newest epoch may be incomplete.
  */
 function wholeEpochs(
   logs: readonly Buffer[],
@@ -205,7 +206,7 @@ function wholeEpochs(
 const mayBeCut = (logs: readonly Buffer[], { network }: CallContext): boolean =>
   logs.length >= network.limits.logs.results;
 
-/** @throws RpcError 502 when this is no log. */
+/** The number of a log's epoch. @throws RpcError 502 when the bytes are no log. */
 function epochOf(log: Buffer): number {
   const { epochNumber } = JSON.parse(log.toString()) as { epochNumber?: unknown };
   if (!isQuantity(epochNumber)) throw errors.upstreamsFailed();

@@ -1,5 +1,4 @@
-// Epoch networks beside their logs: well-known methods with their prices. Addresses and epochs are
-// the node's business.
+// The well-known methods of epoch networks, except those of logs, with their prices. Nodes resolve the epochs.
 import { z } from "zod";
 import { confluxAddress } from "../conflux/address.ts";
 import { epochReference } from "../conflux/epoch-logs.ts";
@@ -131,7 +130,7 @@ export const epochMethods = [
     family: "conflux",
     ...SENDING,
     answer: ({ transaction }, context) => {
-      // Every type is hashed as it is sent.
+      // On Conflux, the hash of every transaction type is that of the bytes that are sent.
       const signed = { hash: keccak256OfData(transaction), isCertain: true };
       return submit({ ...methods, signed }, context);
     },

@@ -1,4 +1,4 @@
-// Calls that are executed and change nothing.
+// The methods that execute a call and change nothing.
 import { z } from "zod";
 import { blockReference } from "../evm/block-reference.ts";
 import {
@@ -46,7 +46,7 @@ export const executionMethods = [
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: quantity,
     answer: (args, context) => {
-      // When the block is left out, the node chooses it: its pending block bounds the gas (specification).
+      // When the caller names no block, the node chooses one: its pending block bounds the gas (specification).
       const whenOmitted = "nothing";
       const call = withCappedGas(forAnyNode(args.call));
       return execute("eth_estimateGas", { args, call, whenOmitted }, context);
@@ -65,7 +65,7 @@ export const executionMethods = [
 
 type Execution = Pick<BlockCall, "whenOmitted"> & {
   readonly args: Readonly<Record<string, unknown>> & { readonly call: CallObject };
-  /** In the form that nodes take. */
+  /** The call in the form that nodes accept. */
   readonly call: CallObject;
 };
 
@@ -79,7 +79,7 @@ function execute(
   return askState(method, asked, context);
 }
 
-/** docs/decisions/0035: a revert has code 3, with the revert bytes. geth's own error is passed on as it came. */
+/** Gives a node's revert error code 3 and the revert bytes (docs/decisions/0035). geth's own error stays unchanged. */
 function asRevert(thrown: unknown): unknown {
   if (!(thrown instanceof RpcError) || thrown.json === undefined) return thrown;
   const { code, message, json } = thrown;

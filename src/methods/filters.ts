@@ -1,4 +1,5 @@
-// Filters of both families: cursors over the followed chain. Where no chain is followed, the upstreams keep them.
+// The filter methods of both families. Filters are cursors over the followed chain; where no chain is followed, the
+// upstreams keep the filters.
 import { z } from "zod";
 import { type EpochLogFilter, epochLog, epochLogFilter } from "../conflux/epoch-logs.ts";
 import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
@@ -29,9 +30,12 @@ type FilterDeclaration<Params extends Shape> = Pick<
   Declaration<Params>,
   "name" | "family" | "isSpecified" | "summary" | "cost" | "params" | "result" | "contractsOf"
 > & {
-  /** Whether it gives what a filter found. Where no chain is followed, only the node knows which filter that is. */
+  /**
+   * Whether the method gives the items of a filter. Where no chain is followed, only the node knows the filter's
+   * criteria, so keys that are bound to contracts may not poll.
+   */
   readonly isPoll?: boolean;
-  /** Throws where no upstream is to be asked either. */
+  /** Checks the arguments before a filter or an upstream gets them. @throws RpcError -32602. */
   check?(args: Arguments<Params>): void;
   answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;
 };
@@ -59,18 +63,18 @@ type FilterFamily<Criteria extends object> = {
   readonly filterId: z.ZodType<string>;
   idOf(id: string): string;
   readonly filter: z.ZodType<Criteria>;
-  /** The members of the criteria; unknown members are not kept. */
+  /** The members of the criteria that a filter keeps; it drops unknown members. */
   readonly members: readonly (keyof Criteria)[];
   check?(filter: Criteria): void;
   readonly pendingParams: { readonly fullTransactions?: z.ZodType<boolean | undefined> };
   readonly log: z.ZodType;
-  /** The type of the items that a poll gives among the logs. */
+  /** The type of the items of a log filter. */
   readonly change: z.ZodType;
   answerLogs(filter: Criteria, context: CallContext): Outcome;
   readonly words: { readonly logs: string; readonly blocks: string; readonly range: string };
 };
 
-/** The methods that make filters: of logs, of blocks, of pending transactions. */
+/** The methods that create filters: of logs, of blocks, of pending transactions. */
 function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   const { declared, prefix, members, words } = family;
   const creation = { ...declared, cost: 2, result: quantity };
@@ -108,12 +112,12 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   return { logs, blocks, pending };
 }
 
-/** New heads are only pushed. */
+/** Only subscriptions report new heads. */
 type PolledKind = Exclude<FilterQuestion["kind"], "heads">;
 
 type Creations = Readonly<Record<PolledKind, Method>>;
 
-/** The methods that give what a filter found. */
+/** The methods that give the items of a filter, or all logs that match its criteria. */
 function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creations: Creations) {
   const { declared, prefix, filterId, idOf } = family;
   const poll = { ...declared, isPoll: true, params: { filterId } };
@@ -164,8 +168,8 @@ function filterMethodsOf<Criteria extends object>(family: FilterFamily<Criteria>
 }
 
 /**
- * Checks at each poll what a key may see: the key may be bound to less than when it made the filter.
- * @param creations The methods that make filters of each kind.
+ * Checks at each poll whether the key may still create this filter, since its permissions may have changed.
+ * @param creations The methods that create filters of each kind.
  */
 const checkAgain =
   (creations: Creations, context: CallContext) =>
@@ -174,13 +178,14 @@ const checkAgain =
     context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
   };
 
-/** Makes a filter, and answers its id. */
+/** Creates a filter. @returns Its id as JSON. */
 const createFilter = async (
   asked: FilterQuestion,
   filters: Filters,
   context: CallContext,
 ): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
 
+/** The items of a poll as a JSON array. Sets the answer's provenance. */
 export function changesJson({ items, more, at }: Changes, context: CallContext): AnswerJson {
   if ("sequence" in at) context.setProvenance({ source: "upstream", proof: "none" });
   else {
@@ -211,7 +216,7 @@ export const filterMethods = filterMethodsOf<LogFilter>({
   words: { logs: "logs from now on", blocks: "new blocks", range: "range" },
 });
 
-/** Whether both ends are numbers in the wrong order. Tags are resolved when the logs are asked for. */
+/** Whether both ends are numbers in the wrong order. Tags get their numbers only when the logs are searched. */
 const isReversed = ({ from, to }: { from: string; to: string }): boolean =>
   isQuantity(from) && isQuantity(to) && toNumber(from) > toNumber(to);
 

@@ -1,5 +1,5 @@
-// Lists of logs, and of other objects, that are already JSON: they are joined without being parsed, counted, and
-// refused when they are too many. A few logs are joined to one text; many are read from the store while they are sent.
+// Joins and counts lists of logs, and of other objects, that are already JSON, without parsing them; refuses lists with
+// too many logs. Few logs become one text; many logs are read from the store while they are sent.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
@@ -18,7 +18,7 @@ export type LogRun = readonly Buffer[] | LogSelection;
 
 export const isSelection = (run: LogRun): run is LogSelection => !Array.isArray(run);
 
-/** @param before An array of objects, which come first. */
+/** One array of the values. @param before An array of objects, which come first. */
 export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {
   if (values.length === 0) return before ?? "[]";
   const pieces = values.map((value) => (typeof value === "string" ? Buffer.from(value) : value));
@@ -33,7 +33,7 @@ export function joinArrays(arrays: readonly Buffer[]): Buffer {
   return typeof whole === "string" ? Buffer.from(whole) : whole;
 }
 
-/** The bytes between the brackets, if there are any. */
+/** The bytes between the brackets of an array; none for an empty array. */
 const insideOf = (array: Buffer): Buffer[] =>
   array.includes(OPEN_BRACE)
     ? [array.subarray(array.indexOf("[") + 1, array.lastIndexOf("]"))]
@@ -53,7 +53,7 @@ function joined(pieces: readonly Buffer[]): RawJson {
   });
 }
 
-/** @param before An array of logs, which come first. */
+/** One array of the logs. @param before An array of logs, which come first. */
 export function joinLogs(found: LogSelection, before?: Buffer): AnswerJson {
   if (found.fewRuns) return joinJson(found.fewRuns, before);
   const [inside] = before ? insideOf(before) : [];
@@ -73,7 +73,7 @@ const CLOSE = Buffer.from("]");
 
 class ManyLogs implements JsonSource {
   readonly length: number;
-  /** None of them is empty. */
+  /** No run is empty. */
   readonly #runs: readonly LogRun[];
 
   constructor(runs: readonly LogRun[]) {
@@ -104,15 +104,15 @@ const lengthOf = (run: LogRun): number =>
   isSelection(run) ? run.length : run.reduce((sum, { length }) => sum + length, run.length - 1);
 
 /**
- * Refuses an answer of more logs than allowed, and proposes a range that has no more. One block cannot be asked for in
- * parts, so its logs are given however many they are.
- * @param logs The JSON array of a node, in chain order.
+ * Throws for more logs than allowed, and proposes a range with no more. No query can split a block, so a range of one
+ * block may have any number of logs.
+ * @param logs A node's JSON array, in chain order.
  */
 export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: number): void {
   if (from === to || countLogs(logs, limit) <= limit) return;
   const firstTooMany = findElements(logs)?.[limit];
   const number = firstTooMany && blockNumberOf(logs.subarray(firstTooMany.start, firstTooMany.end));
-  if (number === undefined) throw errors.upstreamsFailed(); // what was counted is no log
+  if (number === undefined) throw errors.upstreamsFailed(); // the counted name is in no log
   // A range that ends before the block of the first log too many has at most `limit` logs.
   const last = Math.min(to, Math.max(from, number - 1));
   throw errors.tooManyLogs(limit, { from: toQuantity(from), to: toQuantity(last) });
@@ -121,8 +121,8 @@ export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: numbe
 const BLOCK_NUMBER = Buffer.from('"blockNumber"');
 
 /**
- * How many logs an answer has; it stops counting beyond `limit`. Every log names its block, and no other string of a
- * log contains quotes, so it is cheap to count these names.
+ * How many logs a JSON array has; stops counting beyond `limit`. Counts the name `blockNumber`, which every log has,
+ * and which no string of a log can contain with its quotes.
  */
 export function countLogs(json: Buffer, limit = Number.POSITIVE_INFINITY): number {
   let count = 0;
@@ -132,7 +132,7 @@ export function countLogs(json: Buffer, limit = Number.POSITIVE_INFINITY): numbe
   return count;
 }
 
-/** undefined when it is no log of a block. */
+/** The number of a log's block; undefined when the bytes are no log of a block. */
 export function blockNumberOf(log: Buffer): number | undefined {
   const [span] = findMembers(log, ["blockNumber"]) ?? [];
   const number = span && textOf(log, span).slice(1, -1);

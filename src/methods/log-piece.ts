@@ -1,5 +1,5 @@
-// The logs of a few blocks from the nodes, in as many parts as these want: a part that they refuse for its size is
-// asked for in smaller ones.
+// Asks the nodes for the logs of one piece of a query. When the nodes refuse a part of the piece for its size, the
+// gateway asks for a smaller part.
 
 import { areFalse } from "../evm/false-logs.ts";
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
@@ -16,22 +16,20 @@ import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
 
 export type PieceOptions = {
-  /** Address and topics in the form in which they are sent. */
+  /** Address and topics as nodes get them. */
   readonly conditions: object;
-  /** The same conditions, to be checked for each log. */
+  /** The same conditions, to check each log of a reply. */
   readonly matcher: LogMatcher;
   readonly context: Pick<CallContext, "ask" | "hold" | "questionsLeft" | "ranges" | "signal">;
-  /** Throws `rangeTooCostly` when the whole query is found to need too many questions. */
+  /** `check` throws `rangeTooCostly` when the whole query turns out to need too many calls to nodes. */
   readonly work: { check(): void };
-  /** More logs than this are not answered: with one more, no further ones are asked for. */
+  /** The most logs that the gateway answers: with one more, it asks for no further part. */
   readonly most: number;
-  /**
-   * After this many failures in a row half as many blocks are asked for: an answer may be too long, or take too long.
-   */
+  /** How many failures in a row are allowed; after each, the next part has half as many blocks and takes less time. */
   readonly failures: number;
   /** See `LogReplies`. */
   readonly isEmptyUncertain: boolean;
-  /** Is called when a node gave something that cannot be the answer. */
+  /** Is called when a node gives logs that cannot be the answer. */
   readonly onFalse: () => void;
   /** Aborts when no more of the piece is wanted. */
   readonly ended: Signal;
@@ -41,7 +39,7 @@ export type PieceLogs = {
   /** JSON arrays, in order. */
   readonly arrays: readonly Buffer[];
   readonly count: number;
-  /** Whether these are all logs of the piece for ever: nobody will find others. */
+  /** Whether these are all logs of the piece, now and later, so that they may be kept. */
   readonly isLasting: boolean;
   /** The first block that was not asked for. */
   readonly unread: number | undefined;
@@ -50,8 +48,9 @@ export type PieceLogs = {
 };
 
 /**
- * @throws RpcError: a node's refusal of one block, or one that is not about size; `rangeTooCostly` when the whole query
- * is found to need too many calls to nodes.
+ * Asks for a piece, part by part.
+ * @throws RpcError A node's refusal of a single block, or for another reason than size; the last of too many failures;
+ * `rangeTooCostly` from `work.check`.
  */
 export async function askPiece(range: LogRange, options: PieceOptions): Promise<PieceLogs> {
   const { ranges } = options.context;
@@ -72,7 +71,7 @@ export async function askPiece(range: LogRange, options: PieceOptions): Promise<
       isLasting &&= reply.isLasting;
       upstreams.add(reply.upstream);
       ranges.fitted(asked);
-      options.work.check(); // this width was answered, so it is no guess any more
+      options.work.check(); // a node has answered this width, so it is no guess any more
       from = to + 1;
       width = asked * 2;
       failures = 0;
@@ -132,7 +131,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
     if (replies.hasNothing)
       return { kind: "logs", json: NOTHING, isLasting: false, upstream: undefined };
     if (isFailure(error)) return { kind: "failed", error };
-    // A refusal of the gateway itself is not about this range.
+    // An error without a node's JSON is the gateway's own, and not about this range.
     const narrower = error.json === undefined ? undefined : replies.narrower(error);
     if (!narrower) throw error;
     return { kind: "too large", narrower, error };
@@ -149,26 +148,26 @@ function arrayOf(logs: Buffer): Buffer {
 }
 
 /**
- * Whether all nodes failed (502, 504), which a smaller range may avoid. When there is no node (503), it does not help.
+ * Whether all nodes failed (502, 504), which a smaller range may avoid. Where no node is usable (503), none does.
  */
 const isFailure = ({ status }: RpcError): boolean => status === 502 || status === 504;
 
-/** How far the next part may go. */
+/** The limit of the next part, in blocks. */
 type Narrower = {
   readonly width: number;
-  /** Whether all nodes refuse such a range, whatever is in it. */
+  /** Whether all nodes refused the width itself, so that the limit is the same for every query. */
   readonly isForAll: boolean;
 };
 
 type Refusal = { readonly message: string; readonly json?: string | undefined };
 
-/** How many nodes have to find nothing before it is believed for ever. */
+/** How many nodes must find no logs before an empty piece may be kept. */
 const AGREEING = 2;
 const LONGEST_ERROR = 10_000;
 
 /**
- * The replies of nodes to one log query, in their order: they tell which are to be cross-checked, and what refusals
- * teach.
+ * The replies of nodes to one log query. Decides which of them are cross-checked, and learns the nodes' limits from
+ * their refusals.
  */
 class LogReplies {
   readonly #range: LogRange;
@@ -176,13 +175,13 @@ class LogReplies {
   readonly #upstreams = new Map<Buffer, string>();
   #nothings = 0;
   #isHistoryLacking = false;
-  /** The width that the most generous node takes. */
+  /** The width, in blocks, that the most generous node accepts; 0 when no node refused the size. */
   #width = 0;
   #isForAll = true;
 
   /**
-   * @param options.isEmptyUncertain A node without the history of a block finds nothing in it, and only the block
-   * itself would show that: so a second node is asked as well.
+   * @param options.isEmptyUncertain Whether a second node checks an empty reply: a node without the history of a block
+   * finds no logs in it, and only the block itself would show the mistake.
    */
   constructor({ range, isEmptyUncertain }: { range: LogRange; isEmptyUncertain: boolean }) {
     this.#range = range;
@@ -200,7 +199,7 @@ class LogReplies {
     this.#learnSize(reply);
   }
 
-  /** Whether the next node is to be asked as well. */
+  /** Whether the gateway asks the next node as well. */
   isUncertain(reply: Reply): boolean {
     if (reply.kind === "refused")
       return (
@@ -215,7 +214,7 @@ class LogReplies {
     return this.#upstreams.get(logs);
   }
 
-  /** Whether some node found nothing: a better answer than another node's refusal, which may have come first. */
+  /** Whether some node found no logs, which is a better answer than another node's refusal, even an earlier one. */
   get hasNothing(): boolean {
     return this.#nothings > 0;
   }
@@ -227,9 +226,8 @@ class LogReplies {
   }
 
   /**
-   * The most that some node would take, where it refused the size.
-   * @param refusal The refusal that counted in the end. It is the only one where the answer to an equal call was
-   * shared.
+   * The limit of the most generous node; undefined when no refusal was about size.
+   * @param refusal The refusal that the call ended with, the only known one where the call shared an equal call's reply.
    */
   narrower(refusal: Refusal): Narrower | undefined {
     if (this.#width === 0) this.#learnSize(refusal);
@@ -246,7 +244,7 @@ class LogReplies {
     this.#isForAll &&= size.about === "range";
   }
 
-  /** What a refusal says about size; undefined when it is about something else. */
+  /** The limit that a refusal tells; undefined when the refusal is not about size. */
   #sizeIn({ message, json = "" }: Refusal): ReturnType<typeof sizeRefusal> {
     const error = json.length > LONGEST_ERROR ? undefined : parsed(json);
     const { data } = (error ?? {}) as { data?: unknown };

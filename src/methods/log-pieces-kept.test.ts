@@ -12,10 +12,10 @@ import type { UpstreamLogs } from "../chain/kept-segments.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { logsOfNodes } from "./log-pieces.ts";
 
-/** The followed chain, as far as it keeps logs; all that it is given is final. */
+/** The part of a followed chain that keeps logs, for which every block is final. */
 class Keeping {
   readonly kept = new Map<string, Buffer>();
-  /** Who told what is kept. */
+  /** The upstreams that gave the kept logs. */
   readonly upstreams: string[] = [];
   keptLogs(place: LogSegment): Buffer | undefined {
     return this.kept.get(nameOf(place));

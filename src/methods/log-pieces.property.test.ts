@@ -47,7 +47,7 @@ const logs = fc
 const nodeOptions = fc.record({
   blocks: fc.integer({ min: 40, max: BLOCKS }),
   results: fc.integer({ min: MOST_IN_BLOCK, max: 500 }),
-  /** After so many calls of all nodes it takes this many blocks. */
+  /** After so many calls to all nodes, the node accepts `blocksLater` blocks in place of `blocks`. */
   changesAt: fc.integer({ min: 0, max: 40 }),
   blocksLater: fc.integer({ min: 40, max: BLOCKS }),
   saysHowMany: fc.boolean(),
@@ -80,7 +80,7 @@ const nodeOf =
     return refused(`query returned more than ${options.results} results.${hint}`);
   };
 
-/** Calls of one moment come in turns: who fails every fourth would fail one piece again and again. */
+/** Calls in flight at the same time take turns: a node that failed every fourth one would fail the same piece again. */
 const spread = (call: number): number => Math.imul(call, 0x9e3779b1) >>> 8;
 
 it("is what one node without limits would answer, whatever limits there are and who fails", async () => {
@@ -111,12 +111,12 @@ it("is what one node without limits would answer, whatever limits there are and 
         const narrowest = Math.min(...options.flatMap((each) => [each.blocks, each.blocksLater]));
         const fewest = Math.min(...options.map((each) => each.results));
         const blocks = range.to - range.from + 1;
-        // Each piece doubles its width again after it was narrowed, and halves it where there is much.
+        // Each piece doubles its width after a reply, and halves it where there are too many logs.
         const bound =
           24 + (4 * blocks) / narrowest + (24 * want.length) / fewest + 4 * state.failures;
         expect(asked.length).toBeLessThanOrEqual(bound);
         if (outcome instanceof RpcError && outcome.status === 502) {
-          // In a row, that is; one block cannot be asked for in smaller pieces.
+          // Three failures in a row; a query of one block ends with the first, since nothing can split it.
           expect(state.failures).toBeGreaterThanOrEqual(range.from === range.to ? 1 : 3);
           return;
         }

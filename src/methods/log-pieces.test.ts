@@ -123,7 +123,7 @@ describe("a node with too many results", () => {
       [700, 1_399],
       [1_400, 1_999],
     ]);
-    expect(asking.context.ranges.width).toBe(10_000); // that is about this query alone
+    expect(asking.context.ranges.width).toBe(10_000); // a limit on results is about this query alone
   });
 
   it("of one block has its refusal passed on when nobody takes it", async () => {

@@ -1,5 +1,5 @@
-// A log query at the nodes, in pieces. Their borders do not depend on who asks, so repeated and sliding queries ask for
-// the same pieces again. Several are asked for at the same time and joined in order, and no more than is answered.
+// Asks the nodes for logs in pieces. The borders of pieces do not depend on the query, so repeated and sliding queries
+// have the same pieces. A few pieces are in flight at a time; none follows once there are more logs than are answered.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { UpstreamLogs } from "../chain/kept-segments.ts";
 import {
@@ -19,9 +19,9 @@ import type { CallContext } from "./method.ts";
 export type NodeLogs = {
   /** A JSON array. */
   readonly logs: Buffer;
-  /** Whether something of it came from a node; false: all of it was kept. */
+  /** Whether a node gave some of the logs now; false when all were kept from earlier queries. */
   readonly isFresh: boolean;
-  /** Whether some node gave something that cannot be the answer. */
+  /** Whether some node gave logs that cannot be the answer. */
   readonly isSuspect: boolean;
 };
 
@@ -32,16 +32,16 @@ type Surroundings = Pick<
   readonly chain: KeptQuery["chain"] | undefined;
 };
 
-/** Most nodes take this many blocks at once. And when there are too many logs, the answer is not much too large. */
+/** The widest piece, in blocks: most nodes accept so many, and an answer with too many logs is not much too large. */
 const WIDEST = 2_000;
 const AT_ONCE = 4;
 const FAILURES = 2;
-/** Made once, since an abort without a reason makes an exception with a stack. */
+/** The reason of every abort, since an abort without a reason makes an exception with a stack. */
 const ENOUGH = new Error("no more logs are wanted");
 
 /**
- * @throws RpcError when there are more logs than allowed, or more calls to nodes would be needed: then the rest is not
- * asked for; or a node's refusal.
+ * The logs of a range: kept from earlier queries, or from the nodes.
+ * @throws RpcError A node's refusal; -32005 as soon as there are more logs, or more calls to nodes, than are allowed.
  */
 export async function logsOfNodes(
   range: LogRange,
@@ -92,7 +92,7 @@ type Piece = LogRange & {
   readonly width: number;
 };
 
-/** Segments begin at multiples of their width. A range that one call to a node can have is not cut. */
+/** Cuts a range at multiples of a segment's width, unless one call to a node can have all of it. */
 function* piecesOf({ from, to }: LogRange, { ranges }: Surroundings): Generator<Piece> {
   const isOne = to - from < widthOf(ranges);
   for (let start = from; start <= to; ) {
@@ -136,7 +136,7 @@ async function find(
   return { arrays, count, isFresh: true, unread };
 }
 
-/** The results in the order of the items. Some are worked on at the same time; no more are held. */
+/** The results in the order of the items. `AT_ONCE` items are worked on at a time, and no more results are held. */
 async function* inOrder<Item, Result>(
   items: Iterable<Item>,
   work: (item: Item) => Promise<Result>,
@@ -144,25 +144,25 @@ async function* inOrder<Item, Result>(
   const underWay: Promise<Result>[] = [];
   for (const item of items) {
     const result = work(item);
-    result.catch(() => undefined); // it is thrown in its turn; nobody may be waiting any more
+    result.catch(() => undefined); // an error is thrown in its turn, unless the caller has stopped before
     underWay.push(result);
     if (underWay.length === AT_ONCE) yield underWay.shift() as Promise<Result>;
   }
   for (const result of underWay) yield result;
 }
 
-/** Logs of final blocks do not change: what nodes gave of a segment is kept, and cut to what is asked for. */
+/** Logs of final blocks do not change: the store keeps those of whole segments, and queries cut their blocks out. */
 type KeptQuery = {
   readonly chain: Pick<ChainView, "keptLogs" | "keepLogs">;
   /** See `criteriaHash`. */
   readonly criteria: Uint8Array;
 };
 
-/** The logs of a segment with more bytes are not kept, since they would take the room of many others. */
+/** The most bytes of a segment's logs that are kept: more would take the room of many other segments. */
 const WORTH_KEEPING = 1 << 20;
 
 /**
- * The logs of a range, segment by segment.
+ * The kept logs of a range, segment by segment.
  * @param range.width How many blocks a segment has.
  * @returns undefined unless the logs of all segments are kept.
  */
@@ -181,8 +181,8 @@ function keptLogs(
 }
 
 /**
- * Nobody waits for it: logs that cannot be kept are asked for again. Only logs of these blocks, in their order, are
- * kept, since whoever asks for some of the blocks gets logs cut out of them.
+ * Keeps the logs of a segment without waiting: a later query asks again for logs that could not be kept. Only logs of
+ * these blocks, in their order, are kept, since later queries cut their blocks out of the logs.
  */
 function keepLogs(
   { from, to }: LogRange,
@@ -205,7 +205,7 @@ function within(logs: Buffer, { from, to }: LogRange): Buffer {
 
 type NumberedLog = { readonly log: Buffer; readonly number: number };
 
-/** undefined when one of them is no log of a block. */
+/** The logs with the numbers of their blocks; undefined when one of them is no log of a block. */
 function numbered(logs: Buffer): readonly NumberedLog[] | undefined {
   const spans = findElements(logs);
   if (!spans) return undefined;
@@ -219,17 +219,17 @@ function numbered(logs: Buffer): readonly NumberedLog[] | undefined {
   return all;
 }
 
-/** A proposed range needs this share of the calls that are allowed: nodes may be found to take less here and there. */
+/** The share of the allowed calls that a proposed range needs, since nodes may accept fewer blocks here and there. */
 const SHARE = 0.75;
 /**
- * The share of what was read that is proposed when the calls were used up: where logs are dense, the second half may
- * cost more.
+ * The share of the blocks read so far that the error proposes when the calls are used up: where logs are dense, the
+ * second half may cost more.
  */
 const SHARE_READ = 0.5;
 
 /**
- * Whether a log query needs more calls to nodes than one call may make, and which range would not. It is known before
- * much of it is asked for, where the nodes' widest range is known.
+ * Tells whether a log query needs more calls to nodes than one call may make, and which range would not. Where the
+ * nodes' widest range is known, `LogWork` tells it before many pieces are asked for.
  */
 class LogWork {
   /** How many calls to nodes the query may make. */
@@ -237,7 +237,7 @@ class LogWork {
   readonly #range: LogRange;
   readonly #context: Surroundings;
   readonly #kept: KeptQuery | undefined;
-  /** From this width on the calls are known to be enough. */
+  /** The smallest width, in blocks, for which the calls are known to be enough. */
   #fitting = Number.POSITIVE_INFINITY;
 
   constructor(query: { range: LogRange; kept: KeptQuery | undefined }, context: Surroundings) {
@@ -247,7 +247,7 @@ class LogWork {
     this.#most = context.questionsLeft;
   }
 
-  /** @throws RpcError `rangeTooCostly` when the nodes take so few blocks that the calls are not enough. */
+  /** @throws RpcError `rangeTooCostly` when the nodes accept so few blocks that the calls are not enough. */
   check(): void {
     const { width } = this.#context.ranges;
     if (width >= this.#fitting) return;

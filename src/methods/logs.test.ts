@@ -154,7 +154,7 @@ describe("too many logs (3 are allowed)", () => {
     { from: 1, logs: logsAt(1, 2, 3, 4), to: 3 },
     { from: 1, logs: logsAt(1, 2, 4, 4), to: 3 },
     { from: 1, logs: logsAt(1, 3, 3, 3), to: 2 },
-    { from: 1, logs: logsAt(1, 1, 1, 1, 5), to: 1 }, // one block is never too much
+    { from: 1, logs: logsAt(1, 1, 1, 1, 5), to: 1 }, // one block never has too many logs
   ])("from $from are refused with a range to $to that works", async ({ from, logs, to }) => {
     const range = { from: `0x${from}`, to: `0x${to}` };
     await expect(ask({ fromBlock: range.from, toBlock: "0x9" }, logs)).rejects.toMatchObject({

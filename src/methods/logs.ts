@@ -1,5 +1,5 @@
-// eth_getLogs: the range is resolved and checked here, so that no node guesses what a tag means. Stored blocks are
-// answered from the store, and nodes are asked for older ones.
+// eth_getLogs: the gateway resolves and checks the range, so that no node guesses the meaning of a tag. The logs of
+// stored blocks come from the store, those of older blocks from nodes.
 
 import { z } from "zod";
 import type { ChainView } from "../chain/chain-view.ts";
@@ -45,7 +45,7 @@ export const logMethods = [
   }),
 ];
 
-/** @throws RpcError (docs/decisions/0035) */
+/** The logs that match, as a JSON array. @throws RpcError as docs/decisions/0035 says. */
 export function answerLogs(filter: LogFilter, context: CallContext): Outcome {
   const scope = scopeOf(filter);
   if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
@@ -58,7 +58,7 @@ export function answerLogs(filter: LogFilter, context: CallContext): Outcome {
 
 type RangeScope = Extract<LogScope, { kind: "range" }>;
 
-/** The range, where nobody has to be asked for it, and it is the one that `settleRange` would find. */
+/** The range that `settleRange` would find, where the view's head is enough to know it. */
 function knownRange({ from: first, to: last }: RangeScope, head: number): LogRange | undefined {
   const [from, to] = [knownNumber(first, head), knownNumber(last, head)];
   return from !== undefined && to !== undefined && from <= to && to <= head
@@ -108,7 +108,7 @@ const isHeadTag = (reference: string): boolean => reference === "latest" || refe
 
 type Query = { readonly filter: LogFilter; readonly view: ChainView };
 
-/** Logs of older blocks from the nodes, of newer ones from the store: in order, and as one answer. */
+/** Joins the logs of older blocks, from the nodes, with those of newer blocks, from the store. */
 function logsOfChain(range: LogRange, query: Query, context: CallContext): Outcome {
   const { tail } = query.view;
   if (range.from < tail) return logsBelow(tail, { range, ...query }, context);
@@ -157,7 +157,7 @@ type OlderLogs = ProvenLogs & { readonly isFresh: boolean };
 
 const NOTHING_OLDER: OlderLogs = { logs: Buffer.from("[]"), isFresh: false, proof: "full" };
 
-/** As nodes tell them; where everything must be proven, as the blocks themselves say. */
+/** The logs of blocks below the store: from nodes, or from proven blocks where the network's `proof` is strict. */
 async function findOlder(
   range: LogRange,
   filter: LogFilter,
@@ -172,7 +172,7 @@ async function findOlder(
   return { ...found, proof: "none" };
 }
 
-/** From the nodes, or kept from an earlier query. */
+/** As `findOlder`, for an answer without stored blocks. Sets its provenance. */
 async function olderLogs(
   range: LogRange,
   filter: LogFilter,
@@ -189,7 +189,7 @@ const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
 });
 
 /**
- * The logs of one block by its hash, also of one that a reorganisation removed.
+ * The logs of one block by its hash, also of a block that a reorg removed.
  * @throws RpcError -32000 when it is unknown.
  */
 async function logsOfBlock(
@@ -219,7 +219,7 @@ async function askLogsOfBlock(
   const logs = await asked.catch((thrown: unknown) => {
     throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
   });
-  // Some nodes find nothing in a block they do not have.
+  // Some nodes answer an empty list for a block that they do not have.
   const isEmpty = logs.length <= 4; // [], or null
   if (isEmpty && !(await readBlock({ kind: "hash", hash: blockHash }, context))) {
     throw errors.unknownBlock();
@@ -228,7 +228,7 @@ async function askLogsOfBlock(
 }
 
 /**
- * Adds `removed: true` where it applies: asked by its hash, nodes give the logs of a removed block as if it were
+ * Adds `removed: true` to the logs of a block that a reorg removed: nodes give them by hash as if the block were
  * canonical.
  */
 async function withRemoval(logs: Buffer, hash: string, context: CallContext): Promise<RawJson> {
@@ -239,7 +239,7 @@ async function withRemoval(logs: Buffer, hash: string, context: CallContext): Pr
   return isGone ? joinJson(all.map(asRemoved)) : logs;
 }
 
-/** Whether another block is canonical at its number; false when nobody knows. */
+/** Whether another block is canonical at this number; false when no node knows. */
 async function isDropped({ number, hash }: Position, context: CallContext): Promise<boolean> {
   const { chain } = context;
   const stored = chain?.positionAt(number);

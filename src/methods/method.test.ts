@@ -42,7 +42,7 @@ describe("bad parameters", () => {
       want: "too many arguments, want at most 1",
     },
     { name: "eth_blockNumber", params: [null], want: "too many arguments, want at most 0" },
-    // The first mistake is told, as by geth.
+    // As geth does, the gateway reports the first mistake.
     {
       name: "eth_getTransactionByHash",
       params: ["0x1", 1],

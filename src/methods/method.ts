@@ -1,5 +1,5 @@
-// A method is declared once: checks, prices, documentation and tests read the declaration. Here are also what a
-// method's answer may use, and the check of parameters against the declaration.
+// The declaration of a method, which checks, prices, documentation and tests read; the context that a method's answer
+// may use; and the check of parameters against the declaration.
 
 import { z } from "zod";
 import type { Meter } from "../access/limits/meter.ts";
@@ -28,11 +28,11 @@ import type { ContractsOf } from "../namespaces/read-contracts.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { LearnedRange } from "../upstream/learned-range.ts";
 
-/** How long an answer that found something stays true, at worst over all parameters. */
+/** How long a result that is not null stays true, for the worst of all parameters. */
 type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
 
 export type Outcome = AnswerJson | Promise<AnswerJson>;
-/** What is there at once may be borrowed: it is copied before anything else is done. */
+/** Borrowed JSON lasts until the next read of the store, so the caller of `answer` copies it first. */
 export type Answered = Outcome | BorrowedJson;
 
 export type Shape = Readonly<Record<string, z.ZodType>>;
@@ -40,9 +40,9 @@ export type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output
 
 export type Parameter = {
   readonly name: string;
-  /** It only checks: the method gets the value that came (see `checkParams`). */
+  /** The schema only checks: the method gets the caller's own value (see `checkParams`). */
   readonly schema: z.ZodType;
-  /** What it is true of, the schema takes. */
+  /** A fast test that is true only for values that the schema accepts (see `quickTestOf`). */
   readonly passes?: ((value: unknown) => boolean) | undefined;
   readonly isOptional: boolean;
 };
@@ -53,25 +53,25 @@ export type Method = MethodTraits & {
   readonly summary: string;
   /** In compute units. */
   readonly cost: number;
-  /** By position, optional ones last. "any": all parameters are passed on unchecked. */
+  /** In the order of their positions, optional parameters last. "any": the gateway checks none of them. */
   readonly parameters: readonly Parameter[] | "any";
   readonly result: z.ZodType;
   readonly freshness: Freshness;
   /** The HTTP status of a call with bad parameters; 200 unless the specification declares another. */
   readonly badParamsStatus: number;
-  /** Keys that only read may make calls of the kind `read` alone. */
+  /** A read-only key may only call methods of the kind `read`. */
   readonly kind: MethodKind;
-  /** For keys that are bound to contracts; left out where the method reads no contract by its address. */
+  /** The contracts that a call reads, for keys bound to contracts; left out where it reads none by its address. */
   readonly contractsOf?: ContractsOf;
-  /** Served on every network of its family, without being in its allow list (docs/decisions/0027). */
+  /** Every network of the method's family serves it, also where the allow list lacks it (docs/decisions/0027). */
   readonly isSpecified: boolean;
   /** No node has the method, so the gateway's answer saves no call to a node. */
   readonly isOwn: boolean;
-  /** Whether it answers with an error when the code that it runs reverts. */
+  /** Whether the method answers an error when the code that it runs reverts. */
   readonly mayRevert: boolean;
   /**
-   * `args` has the checked parameters by name, in their order: undefined where the caller wrote null, no entry where
-   * the caller wrote nothing.
+   * @param args The checked parameters by name, in their order: undefined where the caller wrote null, no entry where
+   * the caller left the parameter out.
    */
   answer(args: Readonly<Record<string, unknown>>, context: CallContext): Answered;
 };
@@ -80,13 +80,14 @@ export type Declaration<Params extends Shape> = DeclaredTraits &
   Pick<Method, "name" | "summary" | "cost" | "result" | "freshness"> &
   Partial<Pick<Method, "family" | "kind" | "contractsOf" | "badParamsStatus">> &
   Partial<Pick<Method, "isSpecified" | "isOwn" | "mayRevert">> & {
-    /** By name, in order; optional ones last. */
+    /** The schemas by name, in the order of the positions, optional parameters last. */
     readonly params: Params;
     answer(args: Arguments<Params>, context: CallContext): Answered;
   };
 
 /**
- * Traits that are left out follow from the kind and the freshness, or are false. The kind is `read` unless it is named.
+ * Makes a method of its declaration. Traits that the declaration leaves out follow from the kind (by default `read`)
+ * and the freshness, or are false.
  */
 export function defineMethod<Params extends Shape>(declaration: Declaration<Params>): Method {
   const { answer, params, kind = "read", ...rest } = declaration;
@@ -102,14 +103,14 @@ export function defineMethod<Params extends Shape>(declaration: Declaration<Para
       passes: quickTestOf(schema),
       isOptional: schema.safeParse(undefined).success,
     })),
-    // The life of a call validates the parameters against `params` before it asks for an answer.
+    // `calls/` checks the parameters against `params` before it calls `answer`.
     answer: (args, context) => answer(args as Arguments<Params>, context),
   };
 }
 
 export type CallContext = {
   readonly network: NetworkFacts;
-  /** The head, to be asked for; where no chain is followed, that asks nodes. */
+  /** The head as this call sees it. Where no chain is followed, its methods ask nodes. */
   consultHead(): HeadView;
   /** The followed chain; undefined where no chain is followed, and while it catches up. */
   readonly chain: ChainView | undefined;
@@ -121,21 +122,21 @@ export type CallContext = {
   readonly relayed: Pick<RelayedSubscriptions, "begin" | "end">;
   /** The caller's WebSocket; undefined over HTTP. */
   readonly channel: PushChannel | undefined;
-  /** The name of the key that calls. */
+  /** The name of the calling key. */
   readonly holder: string;
   /**
-   * Checks that the key may make this other call, too, on which the answered one depends.
+   * Checks that the key may also make this other call, on which the answer depends.
    * @throws RpcError -32002, -32004, or -32601 when the network does not serve it.
    */
   authorize(method: GuardedMethod, params: readonly unknown[]): void;
-  /** What the calling key may do, and what it did. */
+  /** The limits and the usage of the calling key. */
   readonly account: {
     readonly meter: Pick<Meter, "snapshot">;
     readonly usage: Pick<KeyUsage, "range" | "read">;
   };
-  /** How the answer is sent. */
+  /** Reports whether the answer was handed to the network. */
   readonly delivery: Delivery;
-  /** Counts bytes that wait in memory until the call is answered. @param bytes A negative number takes bytes away. */
+  /** Counts bytes that stay in memory until the call is answered. @param bytes A negative number subtracts bytes. */
   hold(bytes: number): void;
   /** Aborts at the deadline, and when the caller goes away. */
   readonly signal: Signal;
@@ -145,46 +146,46 @@ export type CallContext = {
    * Asks the network's upstreams within this call's deadline.
    * @param paramsJson A JSON array.
    * @returns The bytes of `result` as the node sent them.
-   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504; -32005 beyond what
-   * the call may ask, or what its key has left (429).
+   * @throws RpcError -32601 when no upstream has the method; a node's own refusal; HTTP 502 to 504 when upstreams fail;
+   * -32005 when the call has made all calls to nodes that it may, or its key has used up a limit (HTTP 429).
    */
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
   /**
-   * Pays for a call to nodes that the followed chain makes for this call, as if `ask` made it.
+   * Charges this call for a call to nodes that the followed chain makes on its behalf, as `ask` does.
    * @throws RpcError -32005, as `ask`.
    */
   payFor(method: string): Promise<void>;
-  /** Whether none of the nodes that may be asked has the method, as far as that is known. */
+  /** Whether all upstreams in use are known to lack the method. */
   isMissing(method: string): boolean;
-  /** How many more calls to nodes it may make; beyond that `ask` throws `tooMuchWork`. */
+  /** How many more calls to nodes this call may make; when none is left, `ask` throws `tooMuchWork`. */
   readonly questionsLeft: number;
-  /** Whether several vendors are asked for the method, and must give the same answer. */
+  /** Whether a quorum answers the method: the gateway asks several vendors, which must give the same answer. */
   isAgreedUpon(method: string): boolean;
-  /** Sets what the answer stands on, for the response's headers. The last one that is set counts. */
+  /** Sets the answer's provenance for the response's headers. A later call replaces it. */
   setProvenance(provenance: Provenance): void;
   readonly provenance: Provenance | undefined;
-  /** How wide a range the network's nodes take in one query. */
+  /** The widest range, in blocks or epochs, that the network's nodes accept in one log query. */
   readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted">;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
 };
 
-/** The provenance of an answer that is a node's word alone. */
+/** The provenance of an answer that a node gave and nothing proves. */
 export const FROM_NODES: Provenance = { source: "upstream", proof: "none" };
 
-/** Where an answer comes from, and how far it is proven. */
+/** The source of an answer, its block, and its proof. */
 export type Provenance = {
   readonly source: "store" | "upstream" | "local";
   /** The block on which the answer stands. */
   readonly block?: Position | undefined;
   readonly proof?: ProofLevel;
-  /** There was more than the network's preset allows to answer. */
+  /** The answer leaves out logs beyond the network's limit of results. */
   readonly isCut?: boolean;
   /** For how long the network's head has been stale, in milliseconds. */
   readonly staleMs?: number | undefined;
 };
 
-/** Tells the context that the answer comes from the store. */
+/** Sets the answer's provenance to this stored block. @returns `json`. */
 export function fromStore<Json extends AnswerJson | BorrowedJson>(
   json: Json,
   block: StoredBlock,
@@ -206,7 +207,7 @@ export function storedPart(
   return stored && json && fromStore(json, stored.block, context);
 }
 
-/** The settings of a network that methods look at. */
+/** The settings of a network that methods read. */
 export type NetworkFacts = Pick<NetworkSettings, "family" | "chainId"> &
   Partial<Pick<NetworkSettings, "proof" | "totalDifficulty" | "pending">> & {
     readonly name: string;
@@ -216,17 +217,18 @@ export type NetworkFacts = Pick<NetworkSettings, "family" | "chainId"> &
     };
   };
 
-/** The head as the members of one batch see it: the same for all of them. */
+/** The head that all members of one batch see. */
 export type HeadView = {
-  /** The number that `latest` stands for, in blocks (epochs on Conflux). */
+  /** The number of the block that `latest` stands for; on Conflux, of the epoch. */
   latest(): number | Promise<number>;
   /**
-   * A head number that is at least `number` if any upstream's head is. It asks only when the last known one is lower.
+   * A head number that is at least `number` if any upstream's head is. Asks upstreams only when the last known head is
+   * lower.
    */
   atLeast(number: number): Promise<number>;
   /**
-   * `latest` as a fixed QUANTITY on a followed chain and inside a batch. Any other reference is unchanged, and so is
-   * `latest` of a single call on a chain that is not followed.
+   * Replaces `latest` by a fixed QUANTITY on a followed chain and inside a batch. Any other reference stays unchanged,
+   * and so does `latest` of a single call on a chain that is not followed.
    */
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
 };
@@ -234,9 +236,9 @@ export type HeadView = {
 type QuickTest = (value: unknown) => boolean;
 
 /**
- * For texts that follow patterns, for booleans, and for lists and objects of such: a test at a tenth of the schema's cost.
- *
- * @returns What it is true of, the schema takes; undefined where there is no such test.
+ * Makes a test that takes a tenth of the schema's own time, for strings with patterns, for booleans, and for lists and
+ * objects of these.
+ * @returns A test that is true only for values that the schema accepts; undefined where none can be made.
  */
 export function quickTestOf(schema: z.ZodType): QuickTest | undefined {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
@@ -273,7 +275,7 @@ function testOfText({ def }: z.ZodString): QuickTest | undefined {
     } else if (check === "custom" && fn) rules.push(fn);
     else return undefined;
   }
-  // Loops: a function for each text would be the larger part of the test.
+  // Loops, since a new function for each tested string would take most of the test's time.
   return (value) => {
     if (typeof value !== "string") return false;
     for (const pattern of patterns) if (!pattern.test(value)) return false;
@@ -282,10 +284,10 @@ function testOfText({ def }: z.ZodString): QuickTest | undefined {
   };
 }
 
-/** `0x` and so many hex digits, or any number of them. */
+/** Matches the source of a pattern for `0x` and a fixed or any number of hex digits. */
 const HEX_PATTERN = /^\^0x\[0-9a-fA-F\](?:\{(\d+)\}|\*)\$$/;
 
-/** Most texts are hashes, addresses and data: looking at each digit takes 85 ns for a hash, the expression 123. */
+/** Most strings are hashes, addresses and data: this loop takes 85 ns for a hash, the regular expression 123 ns. */
 function hexTestOf({ source, flags }: RegExp): QuickTest | undefined {
   const found = flags === "" ? HEX_PATTERN.exec(source) : undefined;
   if (!found) return undefined;
@@ -302,7 +304,7 @@ function hexTestOf({ source, flags }: RegExp): QuickTest | undefined {
 
 const ZERO = 0x30;
 const LETTER_X = 0x78;
-/** 1 for each digit. */
+/** By character code: 1 for a hex digit. */
 const HEX_DIGITS = new Uint8Array(0x80);
 for (const digit of Buffer.from("0123456789abcdefABCDEF")) HEX_DIGITS[digit] = 1;
 
@@ -317,7 +319,7 @@ function testOfList({ element, def }: z.ZodArray): QuickTest | undefined {
   return passes && ((value) => Array.isArray(value) && value.length <= most && value.every(passes));
 }
 
-/** Of objects that may have other members, too. */
+/** undefined for a schema that restricts further members or has checks of its own. */
 function testOfObject({ shape, def }: z.ZodObject): QuickTest | undefined {
   if (def.checks?.length || !(def.catchall instanceof z.ZodUnknown)) return undefined;
   const tests: (readonly [name: string, passes: QuickTest])[] = [];
@@ -334,12 +336,12 @@ function testOfObject({ shape, def }: z.ZodObject): QuickTest | undefined {
   };
 }
 
-/** Deeper than any parameter: a path is shown, never a whole input. */
+/** The longest path in an error, in characters: no parameter needs more, and no error repeats a whole input. */
 const MAX_PATH = 60;
 
 /**
- * The parameters by name, as `Method.answer` wants them. The values are those that came, not copies made by a schema:
- * unknown fields stay, and a member named `__proto__` is only a member.
+ * Checks the parameters and returns them by name, for `Method.answer`. The values are the caller's own, not copies that
+ * a schema made: unknown fields stay, and a member named `__proto__` is an ordinary member.
  * @throws RpcError -32602.
  */
 export function checkParams(method: Method, params: readonly unknown[]): Record<string, unknown> {
@@ -348,7 +350,7 @@ export function checkParams(method: Method, params: readonly unknown[]): Record<
   if (parameters === "any") return args;
   for (let index = 0; index < params.length; index += 1) {
     const parameter = parameters[index];
-    // As geth does: arguments are read from left to right, and the first mistake is reported.
+    // As geth does, the loop reads arguments from left to right and reports the first mistake.
     if (!parameter) throw errors.tooManyArguments(parameters.length, status);
     args[parameter.name] = checkOne(parameter, params[index], index, status);
   }
@@ -358,8 +360,8 @@ export function checkParams(method: Method, params: readonly unknown[]): Record<
 }
 
 /**
- * Checks addresses anywhere in the parameters of an epoch network's call, declared or not.
- * @throws RpcError -32602 for an address that is misspelled, or another network's.
+ * Checks addresses anywhere in the parameters of a call on an epoch network, also of methods without a declaration.
+ * @throws RpcError -32602 for an address that is misspelled or belongs to another network.
  */
 export function checkAddresses(params: readonly unknown[], networkId: number): void {
   for (const [index, param] of params.entries()) {
@@ -388,7 +390,7 @@ function explain(issues: readonly Issue[]): string {
   return path ? `${path}: ${issue.message}` : issue.message;
 }
 
-/** The alternative of a union that the caller seems to have meant: the one whose mistake lies deepest. */
+/** Of a union, the first alternative whose mistake lies inside a member: the caller seems to have meant that one. */
 function deepest([issue]: readonly Issue[]): Issue | undefined {
   if (issue?.code !== "invalid_union") return issue;
   for (const alternative of issue.errors) {

@@ -1,9 +1,9 @@
-// The last of many logs, counted from the end (specification, cfx_getLogs). Logs come in older and older pieces, and
-// are kept only as far as they are answered; of stored logs only their positions are kept.
+// Collects the last of many logs, counted from the end (specification, cfx_getLogs). Callers add older and older runs;
+// the collection keeps only the logs that the answer will have, and only the positions of stored logs.
 import type { LogSelection } from "../chain/log-selection.ts";
 import { isSelection, type LogRun } from "./log-lists.ts";
 
-/** Up to this many bytes logs are copied; others are read again when they are sent. */
+/** The most bytes of stored logs whose copies are kept; with more bytes, all are read again when they are sent. */
 const WORTH_COPYING = 131_072;
 
 export class NewestLogs {
@@ -17,14 +17,14 @@ export class NewestLogs {
 
   /**
    * @param options.skip How many of the last logs are left out.
-   * @param options.most How many before them are wanted.
-   * @param options.looksFurther Whether to find out if there are still more.
+   * @param options.most How many logs before these are wanted at most.
+   * @param options.looksFurther Whether to find out if there are more than `most`.
    */
   constructor(options: { skip: number; most: number; looksFurther: boolean }) {
     this.#options = options;
   }
 
-  /** @param logs All of them are older than those that came before. */
+  /** @param logs In chain order, and all of them older than the logs that were added before. */
   add(logs: LogRun): void {
     const { skip, most, looksFurther } = this.#options;
     const all = isSelection(logs) ? logs.count : logs.length;
@@ -40,7 +40,7 @@ export class NewestLogs {
     if (isSelection(wanted)) this.#dropCopies(wanted);
   }
 
-  /** Each selection has copies of a few logs, and all of them together are many. */
+  /** Each selection has copies of only a few logs, but all selections together may have many. */
   #dropCopies(added: LogSelection): void {
     this.#storedBytes += added.length;
     if (this.#storedBytes > WORTH_COPYING)
@@ -52,22 +52,22 @@ export class NewestLogs {
     return this.isEnough && (this.#hasMore || !this.#options.looksFurther);
   }
 
-  /** Whether there are as many as are wanted. Whether there are still more may not be known. */
+  /** Whether the collection has as many logs as are wanted. It may still be unknown whether there are more. */
   get isEnough(): boolean {
     return this.#count >= this.#options.most;
   }
 
-  /** To be called when nobody looks whether there are more: it is assumed. */
+  /** Assumes that there are more logs, when no further call looks for them. */
   endEarly(): void {
     this.#hasMore = true;
   }
 
-  /** Whether there was at least one more than is wanted. */
+  /** Whether there is, or is assumed to be, at least one more log than is wanted. */
   get hasMore(): boolean {
     return this.#hasMore;
   }
 
-  /** In chain order. */
+  /** The logs in chain order. */
   inOrder(): readonly LogRun[] {
     return this.#kept.toReversed();
   }

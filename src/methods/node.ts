@@ -1,4 +1,4 @@
-// The chain and its head, and what nodes think about fees and themselves.
+// The methods for the chain, its head, fees, and the node itself.
 import { z } from "zod";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { address, quantity, toQuantity } from "../evm/values.ts";
@@ -22,7 +22,7 @@ export const nodeMethods = [
     params: {},
     result: quantity,
     freshness: "forever",
-    // Every upstream is checked against the configured chain id before it may answer anything.
+    // The gateway checks every upstream against the configured chain id before the upstream may answer anything.
     answer: (_, { network }) => `"${toQuantity(network.chainId)}"`,
   }),
   defineMethod({
@@ -89,7 +89,7 @@ export const nodeMethods = [
     ...FEES,
     summary: "Base fees, gas used and priority fees of a range of blocks.",
     params: {
-      // Every node takes a plain number, and some libraries send it.
+      // Every node accepts a plain number, and some libraries send one.
       blockCount: z.union([quantity, z.int().positive()], { error: "want a number of blocks" }),
       newestBlock: blockNumberOrTag,
       rewardPercentiles: z

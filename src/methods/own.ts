@@ -1,4 +1,4 @@
-// Methods for which no node is asked: a hash, the documentation, and what the holder of a key may do and did.
+// Methods that the gateway answers without a node: a hash, the documentation, and a key's limits and usage.
 import { z } from "zod";
 import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash } from "../evm/values.ts";
@@ -98,7 +98,7 @@ export const ownMethods: readonly Method[] = [
   }),
 ];
 
-/** The counts that concern the key's holder. Where the gateway had its answers from concerns its operator only. */
+/** The counts that concern the key's holder. The sources of the gateway's answers concern only its operator. */
 const countsOf = (row: Counts): Counts => counted((name) => row[name]);
 
 const sumOf = (rows: readonly Counts[]): Counts =>

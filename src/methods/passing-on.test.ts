@@ -17,11 +17,11 @@ it.each([
 });
 
 it("very many words of a node are read at once", async () => {
-  const words = "block ".repeat(200_000); // the square of it would take minutes
+  const words = "block ".repeat(200_000); // a search by the square of the length would take minutes
   expect(await ownMsOf(() => expect(says(words)).toBe(false))).toBeLessThan(2_000);
 });
 
-/** What a node is sent for a call with these parameters while block 7 is the newest. */
+/** The parameters that a node gets for a call with these parameters while block 7 is the newest. */
 async function sentFor(paramsJson: string, other: object = {}): Promise<string> {
   const [call, block] = JSON.parse(paramsJson) as [unknown, unknown];
   let asked = "";
@@ -50,7 +50,7 @@ async function sentFor(paramsJson: string, other: object = {}): Promise<string> 
 const HASH = '{"blockHash":"0xab"}';
 
 it.each([
-  ['[{"to":"0x1", "n":1.0},"latest"]', `[{"to":"0x1", "n":1.0},${HASH}]`], // as it was written
+  ['[{"to":"0x1", "n":1.0},"latest"]', `[{"to":"0x1", "n":1.0},${HASH}]`], // the call keeps the caller's spelling
   ['[ {"to":"0x1"} , "latest" ]', `[{"to":"0x1"},${HASH}]`],
   ['["\\"latest","l\\u0061test"]', `["\\"latest",${HASH}]`],
   ['[{"a":"latest"}]', `[{"a":"latest"},${HASH}]`],

@@ -1,6 +1,5 @@
-// How calls are passed on to the upstreams: with the parameters as they came wherever possible, and with the block that
-// they name pinned, so that all members of a batch see one head. And how nodes say that they do not have a block or
-// transaction.
+// Passes calls on to the upstreams: with the caller's own parameters wherever possible, and with the named block pinned,
+// so that all members of a batch see one head. Knows how nodes say that they do not have a block or transaction.
 import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { isNull } from "../jsonrpc/raw-json.ts";
@@ -18,7 +17,7 @@ import {
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** The parameters as they came, unless the caller wrote nulls: nodes accept fewer of them than the gateway. */
+/** The caller's own parameters, unless some are null: nodes accept null in fewer places than the gateway. */
 function paramsOf(args: Args, context: Pick<CallContext, "paramsJson">): string {
   return Object.values(args).includes(undefined) ? paramsFrom(args) : context.paramsJson;
 }
@@ -30,7 +29,7 @@ function paramsFrom(args: Args): string {
   return JSON.stringify(values);
 }
 
-/** As `paramsFrom`, with another value for one argument: all others stay as the caller wrote them where that is simple. */
+/** As `paramsFrom`, with another value for one argument. If that is the last, the others keep the caller's spelling. */
 function paramsWith(
   { given, sent = given, at }: BlockCall,
   { value, json = JSON.stringify(value) }: Written,
@@ -51,35 +50,35 @@ function isLast(name: string, args: Args): boolean {
   return last === name;
 }
 
-/** Calls the method with the arguments as they came. */
+/** Calls the method with the caller's own arguments. */
 export const askAsGiven = (method: string, args: Args, context: CallContext): Promise<Buffer> =>
   context.ask(method, paramsOf(args, context));
 
 /** A call with a block parameter, for `askAt`. */
 export type BlockCall = {
   readonly given: Args;
-  /** The arguments to send, where they differ from those that came. */
+  /** The arguments to send, where they differ from the caller's. */
   readonly sent?: Args;
   /** The name of the block parameter. */
   readonly at: string;
   /** Whether the method also takes a block by its hash (EIP-1898). */
   readonly takesHash?: boolean;
-  /** What is sent for a block that was left out: `latest`, since nodes may require it, or nothing. */
+  /** The block to send when the caller named none: `latest`, since nodes may require a block, or nothing. */
   readonly whenOmitted?: "latest" | "nothing" | undefined;
   readonly hearing?: Hearing;
 };
 
-/** What is made of an answer, and of an error. It is part of the call, since a promise behind that of `askAt` would cost more. */
+/** Handles a call's result or error, as a part of the call: one more promise behind that of `askAt` would cost more. */
 export type Hearing = {
   answered(json: Buffer, call: BlockCall, context: CallContext): Buffer | Promise<Buffer>;
-  /** Rejects with what the caller is told, if it does not find another answer. */
+  /** Finds another answer, or rejects with the error for the caller. */
   failed(thrown: unknown, call: BlockCall, context: CallContext): Promise<Buffer>;
 };
 
 /** The block that a call names; undefined where it names none. */
 export const referenceIn = ({ given, at }: BlockCall): unknown => plainReference(given[at]);
 
-/** Calls the method with the block that it names pinned. */
+/** Calls the method with the named block pinned. */
 export function askAt(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
   const pinning = pinnedFor(method, referenceIn(call) ?? "latest", context);
   return pinning instanceof Promise
@@ -90,7 +89,7 @@ export function askAt(method: string, call: BlockCall, context: CallContext): Pr
     : askPinned(method, call, pinning, context);
 }
 
-/** @param pinned The block: a number, a hash, or what the caller gave where it is not fixed. */
+/** @param pinned The block: a number, a hash, or the caller's own reference where nothing pins it. */
 function askPinned(
   method: string,
   call: BlockCall,
@@ -106,14 +105,14 @@ function askPinned(
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   if (!takesHash || !position) return askByNumber(method, call, { block, number }, context);
-  // By its hash, so that the answer is of the followed chain, whatever branch a node is on.
+  // The hash makes sure that the answer is of the followed chain, whatever branch a node is on.
   const params = paramsWith(call, hashReference(position.hash), context);
   return context
     .ask(method, params, { crossCheck: BY_NULL, block: number, variant: byHash(method) })
     .then(
       (json) => answered(json, call, context),
       (thrown: unknown) => {
-        // No node takes hashes, or none has this block any more.
+        // No node accepts hashes, or no node has this block any more.
         if (isMethodMissing(thrown) || saysUnknown(thrown))
           return askByNumber(method, call, { block, number }, context);
         return failed(thrown, call, context);
@@ -121,7 +120,7 @@ function askPinned(
     );
 }
 
-/** The upstream whose chain is followed has the block; another one may lag. */
+/** An upstream other than the followed one may lag, so its null is cross-checked. */
 function askByNumber(
   method: string,
   call: BlockCall,
@@ -153,7 +152,7 @@ function failed(thrown: unknown, call: BlockCall, context: CallContext): Promise
 export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>
   nullWhenUnknown(askAt(method, { given, at: "block" }, context));
 
-/** With the block as it is, or another one. */
+/** The parameters to send, with this block in the place of the call's own. */
 const paramsAt = (call: BlockCall, block: unknown, context: CallContext): string =>
   (call.sent ?? call.given) === call.given && block === call.given[call.at]
     ? paramsOf(call.given, context)
@@ -163,7 +162,7 @@ let lastReference: Required<Written> & { readonly hash: string } = {
   ...{ hash: "", value: undefined, json: "" },
 };
 
-/** Members of a batch name the same block, one after the other. */
+/** The EIP-1898 reference. The last one is kept, since the members of a batch name the same block in a row. */
 function hashReference(hash: string): Required<Written> {
   if (lastReference.hash === hash) return lastReference;
   const value = { blockHash: hash };
@@ -175,7 +174,7 @@ type Variant = NonNullable<CallOptions["variant"]>;
 
 const variantByMethod = new Map<string, Variant>();
 
-/** The way to call the method with a block's hash. */
+/** The variant of the method that takes a block's hash. */
 function byHash(method: string): Variant {
   const known = variantByMethod.get(method);
   if (known) return known;
@@ -190,7 +189,7 @@ const takesNoHash = (reply: Reply): boolean =>
   !/\brevert/i.test(reply.message) &&
   (reply.code === -32602 || /unmarshal|deseriali|untagged|hex string/i.test(reply.message));
 
-/** Several nodes can agree only when all are asked about the same block. */
+/** Pins a reference. For a quorum `latest` is pinned too, since nodes can agree only about the same block. */
 function pinnedFor(
   method: string,
   reference: unknown,
@@ -207,7 +206,7 @@ function pinnedFor(
   return context.consultHead().pin(reference);
 }
 
-/** A method that is answered by the upstreams as they like. `at` names its block parameter, if it has one. */
+/** Declares a method that the upstreams answer. @param declaration.at The name of its block parameter, if it has one. */
 export function passedOn(
   declaration: Omit<Declaration<Shape>, "answer"> & { at?: string },
 ): Method {
@@ -221,20 +220,20 @@ export function passedOn(
   });
 }
 
-/** null instead of a refusal: some nodes refuse where the specification says null. */
+/** Turns a refusal of an unknown block or transaction into null, which the specification requires. */
 export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
   asked.catch((thrown: unknown) => {
     if (saysUnknown(thrown)) return Buffer.from("null");
     throw thrown;
   });
 
-/** Asks with the parameters as they came, which name a block or transaction by its hash. */
+/** Calls the method with the caller's own parameters, which name a block or transaction by its hash. */
 export const askByHash = (method: string, context: CallContext): Promise<Buffer> =>
   nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
 
 /**
- * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block
- * not found", anvil "Resource not found". What a contract says when it reverts is not meant.
+ * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block not found", anvil
+ * "Resource not found". The words of a contract that reverts do not count.
  */
 export const saysUnknown = (thrown: unknown): boolean =>
   thrown instanceof RpcError && thrown.status === 200 && isUnknownSaying(thrown);
@@ -246,7 +245,7 @@ export function isUnknownSaying({ code, message }: { code: number; message: stri
   return (code === RESOURCE_NOT_FOUND && /not found/i.test(words)) || UNKNOWN.test(words);
 }
 
-/** The part of a node's words that is read: to look for two words far apart takes the square of the length. */
+/** The part of a node's words that patterns read: a search for two words takes time by the square of the length. */
 export const beginningOf = (message: string): string => message.slice(0, READ_CHARACTERS);
 
 const READ_CHARACTERS = 2_000;
@@ -257,8 +256,8 @@ const UNKNOWN =
   /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i;
 
 /**
- * null of one node alone, or words that mean the same, is not believed, since the node may lag. The next node is asked,
- * and when all say so, it is so.
+ * Cross-checks a null, or words that mean the same, since one node alone may lag. When all nodes agree, the null
+ * stands.
  */
 const BY_NULL: CrossCheckRule = {
   name: "null",
@@ -267,5 +266,5 @@ const BY_NULL: CrossCheckRule = {
     (reply.kind === "refused" && isUnknownSaying(reply)),
 };
 
-/** For what a node that lags does not have: its null is cross-checked. */
+/** For calls about a block or transaction that a lagging node may not have: a null is cross-checked. */
 export const MAY_LAG: CallOptions = { crossCheck: BY_NULL };

@@ -1,5 +1,5 @@
-// Whether something that a node gives is on the chain. What is not there yet has no position, whatever the node says
-// (specification: states).
+// Decides whether a block or transaction that a node gives is on the chain. A pending one has no position, whatever the
+// node says (specification: states).
 import type { ChainView } from "../chain/chain-view.ts";
 import { toNumber } from "../evm/values.ts";
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
@@ -9,9 +9,8 @@ import type { CallContext, NetworkFacts } from "./method.ts";
 const noPosition = { blockHash: null, blockNumber: null, transactionIndex: null };
 
 /**
- * A pending block: null number, hash, nonce and logsBloom, and no position of its transactions.
- *
- * @param shown `node`: number and logsBloom are what the node says, for clients that take no null there.
+ * The pending block with null as number, hash, nonce and logsBloom, and without the positions of its transactions.
+ * @param shown `node` keeps the node's number and logsBloom, for clients that accept no null there.
  */
 export function asPendingBlock(
   result: Buffer,
@@ -34,7 +33,7 @@ const withoutPosition = (transaction: unknown): unknown =>
     ? { ...transaction, ...noPosition }
     : transaction;
 
-/** A transaction as it came, but without any position when a part of its position is missing. */
+/** The node's transaction, without any position when it is pending, or lacks the hash or number of its block. */
 export function withWholePosition(result: Buffer, isPending = false): RawJson {
   if (isNull(result)) return result;
   const spans = findMembers(result, ["blockHash", "blockNumber", "transactionIndex"]) ?? [];
@@ -45,14 +44,15 @@ export function withWholePosition(result: Buffer, isPending = false): RawJson {
   return JSON.stringify(withoutPosition(JSON.parse(result.toString("utf8"))));
 }
 
-/** Whether the member is there and not null. */
+/** Whether the member exists and is not null. */
 export const hasValue = (json: Buffer, span: Span | undefined): boolean =>
   span !== undefined && json[span.start] !== 0x6e; // 0x6e is the n of null
 
 /**
- * The followed chain, once it has reached the block that a node's transaction or receipt names: callers never hear of a
- * block that the chain does not have. "pending": it names none. "old": the block is older than the stored ones, or no
- * chain is followed, or the result is null.
+ * Waits for the followed chain to reach the block that a node's transaction or receipt names, since callers never hear
+ * of a block that the chain does not have.
+ * @returns The chain; "pending" when the result names no block; "old" when its block is older than the stored ones, when
+ * no chain is followed, or when the result is null.
  */
 export async function chainReaching(
   result: Buffer,

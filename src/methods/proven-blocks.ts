@@ -1,5 +1,5 @@
-// Blocks older than the window, fetched with their receipts and proven, for their logs. The calls to nodes are paid
-// before they are made.
+// Fetches blocks older than the window with their receipts and proves them, for their logs. The call that needs them
+// pays for the calls to nodes before these are made.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
@@ -36,8 +36,8 @@ const isOneByOne = (context: Pick<CallContext, "isMissing">): boolean =>
 
 /**
  * The block from the store, or fetched from the nodes and stored.
- * @param transactions How many it has. Undefined where that is not known: then the rest is paid once it is known.
- * @throws RpcError 502 when no node gives it so that it can be proven; -32005 beyond what the call may ask.
+ * @param transactions How many the block has. When undefined, the call pays for the receipts after the fetch.
+ * @throws RpcError 502 when no node gives a block that can be proven; -32005 when the call has no calls to nodes left.
  */
 export async function fetchProven(
   reference: Reference,
@@ -72,7 +72,7 @@ async function payForReceipts(count: number, context: Pick<CallContext, "payFor"
   for (let paid = 0; paid < count; paid += 1) await context.payFor("eth_getTransactionReceipt");
 }
 
-/** @throws RpcError 502 when the block left the store since it was found: its logs cannot be read then. */
+/** The matching logs of a stored block. @throws RpcError 502 when the block has left the store since it was found. */
 export function logsIn(
   block: StoredBlock,
   matcher: LogMatcher,
@@ -88,9 +88,9 @@ const MOST = 16;
 const AT_ONCE = 4;
 
 /**
- * Checks logs that nodes gave against the first blocks that they name. Where one node gave something impossible,
- * another one may have given something that is possible and still false.
- * @throws RpcError 502 when one of the blocks has other logs, or cannot be had.
+ * Checks the logs that nodes gave against the first blocks that the logs name. Where one node gave impossible logs,
+ * another node may have given logs that are possible and still false.
+ * @throws RpcError 502 when one of the blocks has other logs, or no node gives the block so that it can be proven.
  */
 export async function checkClaims(
   logs: Buffer,
@@ -115,7 +115,7 @@ type Claim = { readonly number: number; readonly text: string };
 const claimsIn = (logs: Buffer): Claim[] =>
   (findElements(logs) ?? []).map(({ start, end }) => claimOf(parsed(logs.subarray(start, end))));
 
-/** What a log says, without members that nodes add to it. */
+/** The standard members of a log as one text, without the members that some nodes add. */
 function claimOf(log: unknown): Claim {
   const { blockNumber, blockHash, transactionHash, logIndex, address, topics, data } = Object(
     log,

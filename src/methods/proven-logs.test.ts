@@ -23,7 +23,7 @@ describe("what proving logs takes", () => {
 
   it("is known to be too much before a header is asked for: then a range is proposed that does in any case", () => {
     const range = proposed(() => workOn(1001, 2000).plan(1000));
-    expect(range).toMatchObject({ from: "0x3e9", to: "0x41a" }); // 50 blocks of three questions each
+    expect(range).toMatchObject({ from: "0x3e9", to: "0x41a" }); // 50 blocks, three calls to nodes each
   });
 
   it("is estimated from what was seen", () => {

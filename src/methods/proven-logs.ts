@@ -1,6 +1,6 @@
-// Logs of blocks older than the window, proven by more than a node's word, where the network's `proof` is strict.
-// Headers tell which blocks may have matching logs, and those blocks give the answer. Each header is the parent of the
-// one above it: if the last hash is the chain's, all of them are.
+// Logs of blocks older than the window, proven by hashes, where the network's `proof` is strict. The blooms of headers
+// tell which blocks may have matching logs; these blocks give the answer. Each block is the parent of the next one, so
+// if the hash of the last block is the chain's, all hashes are.
 
 import type { ChainView } from "../chain/chain-view.ts";
 import type { ProofLevel, StoredBlock } from "../chain/stored-block.ts";
@@ -21,15 +21,15 @@ import { fetchProven, logsIn, type ProvingParts, questionsFor } from "./proven-b
 
 export type ProvenLogs = { readonly logs: Buffer; readonly proof: ProofLevel };
 
-/** A range that ends this near to the window is linked to it: so many more headers are fetched. */
+/** The most headers, in blocks, that are fetched beyond the range to link it to the window. */
 const NEAR = 32;
 const AT_ONCE = 4;
 
 /**
  * No log is false, and none is missing, if the hash of the last block is the chain's. Near the window that block is the
- * parent of a followed one; elsewhere all nodes that can be asked must agree on its hash.
- * @throws RpcError 502 when something cannot be had so that it can be proven; -32005 when it takes more calls to nodes
- * than one call may make, or there are more logs than are answered, each with a range that would do.
+ * parent of a followed one; elsewhere no usable node may give another hash for its number.
+ * @throws RpcError 502 when no node gives a header or a block that can be proven; -32005 when the proof takes more calls
+ * to nodes than one call may make, or there are too many logs, each with a smaller range that would do.
  */
 export async function provenLogs(
   range: LogRange,
@@ -80,7 +80,7 @@ function candidateOf(
   found: LinkedBlock,
   mayMatch: (bloom: string) => boolean,
 ): Candidate | undefined {
-  // Stored blocks have an index of their logs, which is as fast.
+  // A stored block needs no bloom test, since the index of its logs is as fast.
   if (found.kind === "stored")
     return { hash: found.block.hash, transactions: found.block.outline.transactions };
   const { hash, bloom, transactions } = found.header;
@@ -109,7 +109,7 @@ async function findAnchor(
   return { number: to, hash: (await fetchProven({ number: to }, undefined, parts)).hash };
 }
 
-/** How many of the blocks the store does not have. It stops counting at what the call may ask for. */
+/** How many blocks of the range the store lacks; it stops counting beyond the calls to nodes that are left. */
 function countMissing({ from, to }: LogRange, { view, context }: ProvingParts): number {
   let missing = 0;
   for (let number = from; number <= to && missing <= context.questionsLeft; number += 1)
@@ -117,7 +117,7 @@ function countMissing({ from, to }: LogRange, { view, context }: ProvingParts): 
   return missing;
 }
 
-/** The logs of the candidates. One block more than are answered is enough to know that there are too many. */
+/** The logs of the candidates; no further block is read once there are too many logs. */
 async function readAll(
   range: LogRange,
   { candidates, matcher }: { candidates: readonly Candidate[]; matcher: LogMatcher },
@@ -148,27 +148,27 @@ async function readAll(
 
 type ProvingOptions = {
   readonly range: LogRange;
-  /** How many calls to nodes may be made. */
+  /** How many calls to nodes this call may still make. */
   readonly most: number;
-  /** How many calls to nodes the call could make at its beginning. */
+  /** How many calls to nodes any call may make, for the error. */
   readonly limit: number;
 };
 
-/** A proposed range takes this share of what is allowed, since elsewhere more blocks may have matching logs. */
+/** The share of the allowed calls that a proposed range takes, since more of its blocks may have matching logs. */
 const SHARE = 0.75;
 
-/** The cost of a block beside its header, while it is not known how many blocks have matching logs. */
+/** The assumed calls to nodes for a block beside its header, while no header has told how many blocks may match. */
 const FETCHED = 2;
 
 /**
- * How many calls to nodes it takes to prove the logs of a range, and which range would take no more than one call may
+ * Counts the calls to nodes that the proof of a range takes, and proposes a range that takes no more than one call may
  * make.
  */
 export class ProvingWork {
   readonly #options: ProvingOptions;
   /** The calls to nodes for all headers, and for the hash of the last one. */
   #headers = 0;
-  /** How many blocks of the range have known headers, and the calls to nodes that their receipts take. */
+  /** How many headers of the range were read, and the calls to nodes that the blocks with matching logs take. */
   #seen = 0;
   #blocks = 0;
 
@@ -176,20 +176,20 @@ export class ProvingWork {
     this.#options = options;
   }
 
-  /** @throws RpcError `rangeTooCostly` */
+  /** Counts calls for headers. @throws RpcError `rangeTooCostly` */
   plan(headers: number): void {
     this.#headers += headers;
     this.#check();
   }
 
-  /** @param questions 0 for a block without matching logs. @throws RpcError `rangeTooCostly` */
+  /** Counts a block. @param questions Its calls to nodes; 0 without matching logs. @throws RpcError `rangeTooCostly` */
   add(questions: number): void {
     this.#seen += 1;
     this.#blocks += questions;
     this.#check();
   }
 
-  /** The error when nodes had to be asked again so often that the calls were used up. */
+  /** The error when retries have used up the calls to nodes. */
   usedUp(): RpcError {
     return this.#tooCostly(0.5);
   }
@@ -217,12 +217,12 @@ type LinkingParts = {
   readonly context: Pick<CallContext, "ask">;
 };
 
-/** How many headers are fetched together. */
+/** How many headers are fetched at the same time. */
 const HEADERS_AT_ONCE = 16;
 
 /**
- * Newest first.
- * @param hash The last block's hash, known from the block above it.
+ * The blocks of a range, newest first, each the parent of the one before.
+ * @param hash The hash of the newest block.
  * @throws RpcError 502 when no node gives a header with the hash; -32005 beyond what the call may ask.
  */
 async function* linkedHeaders(
@@ -236,7 +236,7 @@ async function* linkedHeaders(
     const numbers = Array.from({ length: count }, (_, index) => last - index);
     const found = await Promise.all(numbers.map((number) => findAt(number, parts)));
     for (const block of found) {
-      // A node that gave another block of this number may have made it up, with a hash that fits it.
+      // A node may have made up another block with this number, whose hash fits its header.
       const isIt = block !== undefined && identityOf(block).hash === expected;
       const linked = isIt ? block : await findByHash(expected, parts);
       yield linked;
@@ -280,7 +280,7 @@ async function askHeader(
   };
   const isFalse = (json: Buffer): boolean => !isNull(json) && read(json) === undefined;
   const options = { ...MAY_LAG, block: number, isFalse, fullTransactions: false };
-  // Checked again: the answer may be shared with an equal call of another caller, which accepts anything.
+  // Checked again, since the reply may be shared with another caller's equal call, which accepts any block.
   return read(await askBlock(pointer, options, context));
 }
 
@@ -292,11 +292,11 @@ type OldHeader = {
   readonly parentHash: string;
   /** DATA. */
   readonly bloom: string;
-  /** At most this many transactions: no hash proves how many the node lists here. */
+  /** The most transactions that the node's list can have. The header's hash does not prove this list. */
   readonly transactions: number;
 };
 
-/** No header is longer without its list of transactions, in bytes. */
+/** The most bytes of a header without its list of transactions. */
 const LONGEST = 1 << 17;
 /** The bytes of a hash with its quotes and a comma. */
 const LISTED_BYTES = 69;

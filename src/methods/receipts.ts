@@ -1,4 +1,4 @@
-// Receipts of one transaction, and of all transactions of a block.
+// The methods for the receipts of one transaction, and of all transactions of a block.
 
 import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
@@ -60,7 +60,7 @@ export const receiptMethods = [
 ];
 
 async function findReceipts(block: BlockReference, context: CallContext): Promise<AnswerJson> {
-  // Specification: a pending transaction has no receipt. geth gives those of its own draft of a block.
+  // Specification: a pending transaction has no receipt. geth answers the receipts of its own draft of a block.
   if (plainReference(block) === "pending") return "null";
   const pointer = await settle(block, context);
   const found = pointer && (await findBlock(pointer, context));
@@ -70,9 +70,7 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
     : receiptsOf(pointer, context);
 }
 
-/**
- * Finds the receipt of a transaction that the chain does not have: pending, old, in a block that is coming, or unknown.
- */
+/** Finds a receipt that no stored block has: its transaction is pending, old, in a newer block, or unknown. */
 async function findReceipt(transactionHash: string, context: CallContext): Promise<AnswerJson> {
   const result = await askByHash("eth_getTransactionReceipt", context);
   const chain = await chainReaching(result, context);
@@ -81,7 +79,7 @@ async function findReceipt(transactionHash: string, context: CallContext): Promi
   return kept(storedPart("receipt", transactionHash, context, chain) ?? "null");
 }
 
-/** Some nodes give receipts of pending transactions, without a block. */
+/** Some nodes give a pending transaction a receipt without a block. */
 function nullWhenPending(result: Buffer): AnswerJson {
   if (isNull(result)) return result;
   const [blockHash] = findMembers(result, ["blockHash"]) ?? [];
@@ -90,13 +88,13 @@ function nullWhenPending(result: Buffer): AnswerJson {
 
 type Asking = Pick<CallContext, "ask">;
 
-/** How many calls to nodes are made at the same time for one block, so that it does not fill the upstream's queue. */
+/** How many calls for one block are in flight at the same time, so that they do not fill the upstream's queue. */
 const AT_ONCE = 16;
 const ATTEMPTS = 2;
 const DIALECTS = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
 
 /**
- * All receipts of one block, in whichever dialect the upstreams have.
+ * All receipts of one block, by a method that the upstreams have.
  * @returns `null` when the block is unknown, `[]` when it is known and empty.
  */
 async function receiptsOf(pointer: FixedPointer, context: Asking): Promise<RawJson> {
@@ -121,10 +119,7 @@ async function oneByOne(pointer: FixedPointer, context: Asking): Promise<RawJson
   throw errors.blockChanged();
 }
 
-/**
- * The receipts in the order of the block. Undefined when one is missing or of another block: there was a reorganisation
- * meanwhile.
- */
+/** The receipts in the order of the block. Undefined when a reorg has removed a receipt, or moved it to another block. */
 async function readReceipts(
   block: BlockOutline,
   context: Asking,

@@ -1,4 +1,4 @@
-// The state at a block: code, balances, nonces, storage.
+// The methods for the state at a block: code, balances, nonces, storage.
 
 import { z } from "zod";
 import {
@@ -17,16 +17,16 @@ import { askAt, type BlockCall, type Hearing, referenceIn, saysUnknown } from ".
 
 const block = blockReference.optional().describe("Left out: latest.");
 
-/** @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it. */
+/** Asks for the state at a block. @throws RpcError `header not found` for an unknown block, whatever a node says. */
 export function askState(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
   const reference = referenceIn(call);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
   return askAt(method, call, context);
 }
 
-/** @param told What the caller is told instead of an error of a node. */
+/** Handles results and errors of calls about state. @param told Makes the caller's error of a node's error. */
 export const hearingState = (told: (thrown: unknown) => unknown): Hearing => ({
-  // Besu says null when it does not know the state; no state is null.
+  // Besu answers null when it does not have the state; no state is null.
   answered: (state, call, context) => (isNull(state) ? notKept(referenceIn(call), context) : state),
   failed: async (thrown, call, context) => {
     if (saysUnknown(thrown)) return notKept(referenceIn(call), context);
@@ -41,8 +41,8 @@ const notKept = async (reference: unknown, context: CallContext): Promise<never>
 };
 
 /**
- * The error where nodes say that they do not know a block whose state is asked for. Some say so of every block whose
- * state they have dropped, so the block itself is asked for.
+ * The error when nodes say that they do not know the block of a state. Some nodes say so of every block whose state they
+ * have dropped, so the gateway looks for the block itself.
  */
 export async function withoutState(reference: unknown, context: CallContext): Promise<RpcError> {
   const pointer = isReference(reference) ? pointerOf(reference) : undefined;

@@ -4,7 +4,7 @@ import { keccak256OfData } from "../evm/keccak.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { meaningOf } from "./submission.ts";
 
-/** Without a type, of EIP-1559, and of a type that only some network knows. */
+/** Transactions: without a type, of EIP-1559, and of a type that only some network knows. */
 const raw = "0xc20102";
 const typed = "0x02c20102";
 const foreign = "0x7bc20102";
@@ -231,7 +231,7 @@ describe("the transaction is nowhere when a node says", () => {
     "tx fee (1.10 ether) exceeds the configured cap (1.00 ether)",
     'RlpInvalidLength"',
     "is discarded due to in too distant future",
-    "", // nothing at all
+    "", // no words at all
   ])("%s", (message) => {
     expect(meaningOf(errorJson(-32000, message))).toBe("refused");
   });

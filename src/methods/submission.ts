@@ -1,6 +1,6 @@
-// Makes it safe to repeat the sending of a transaction. When a node already has the transaction, its hash is the
-// answer, whether the first attempt was the caller's or one of ours whose answer was lost. The hash is computed here: a
-// node that answers another one is not believed.
+// Makes it safe to send a transaction again. When a node already has the transaction, the gateway answers its hash,
+// whether the caller sent it before or the reply to the gateway's own attempt was lost. The gateway computes the hash
+// itself, and believes no node that answers another hash.
 
 import type { SignedHash } from "../evm/transaction-hash.ts";
 import { data, hash as transactionHash } from "../evm/values.ts";
@@ -11,7 +11,7 @@ import type { Arrival } from "../upstream/asking/call-options.ts";
 import type { CallContext } from "./method.ts";
 import { MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 
-/** The declaration that the methods which send a transaction have in common. */
+/** The common part of the declarations of all methods that send a transaction. */
 export const SENDING = {
   workKind: "submission",
   summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
@@ -31,8 +31,9 @@ export type Submission = {
 };
 
 /**
- * @returns The hash, once a node has the transaction. For a transaction type that only some network knows, the node's
- * hash is taken.
+ * Sends a signed transaction.
+ * @returns Its hash as JSON, once a node has it; the node's own hash for a type that only some network knows.
+ * @throws RpcError The node's refusal, when no node has the transaction.
  */
 export async function submit(submission: Submission, context: CallContext): Promise<RawJson> {
   const { hash, isCertain } = submission.signed;
@@ -44,14 +45,14 @@ export async function submit(submission: Submission, context: CallContext): Prom
     const meaning = thrown instanceof RpcError ? meaningOfError(thrown) : "refused";
     if (meaning === "refused") throw thrown;
     const found = await lookFor(hash, submission.find, context);
-    // Nethermind also says "already known" of a transaction that it refused since the last block: so it is looked for.
+    // Nethermind also says "already known" of a transaction that it refused since the last block, hence the look-up.
     const isTrusted = meaning === "known" && found === "unanswered" && isCertain;
     if (found === "found" || isTrusted) return JSON.stringify(hash);
     throw thrown;
   }
 }
 
-/** Whether the node has this transaction: a node that answers another hash may find anything. */
+/** Whether the node found this very transaction: a node that answers wrong hashes may give any transaction. */
 function isTransaction(json: Buffer, hash: string): boolean {
   const [span] = findMembers(json, ["hash"]) ?? [];
   return span !== undefined && isHashIn(json.subarray(span.start, span.end), hash);
@@ -65,12 +66,12 @@ const ARRIVAL = { known: 2, perhaps: 1, refused: 0 } as const;
 const arrivalOf = ({ json }: { readonly json: string }): Arrival => ARRIVAL[meaningOf(json)];
 
 function meaningOfError({ status, json }: RpcError): Refusal {
-  // No node answered, but one may have taken it.
+  // No node answered, but one may have accepted the transaction.
   if (status >= 500) return "perhaps";
   return json === undefined ? "refused" : meaningOf(json);
 }
 
-/** Looks for the transaction, within the time that is left for the request. */
+/** Looks for the transaction in the followed chain and at the nodes, within the request's deadline. */
 async function lookFor(
   hash: string,
   method: string,
@@ -85,16 +86,16 @@ async function lookFor(
 }
 
 /**
- * What a node means when it refuses a transaction; many nodes refuse one that they already have. `known`: the node says
- * that it has this very transaction. `perhaps`: it says what it would also say of one that was mined, or that another
- * node has. `refused`: no node took it, nor will any.
+ * The meaning of a node's refusal of a transaction; many nodes refuse a transaction that they already have. `known`: the
+ * node says that it has this very transaction. `perhaps`: the node would say the same of a transaction that was mined,
+ * or that another node has. `refused`: no node has accepted the transaction, and none will.
  */
 type Refusal = "known" | "perhaps" | "refused";
 
-/** @param json The node's error object: some put their words into `data`. */
+/** Reads the meaning of a refusal. @param json The node's error object: some nodes give the reason as `data`. */
 export function meaningOf(json: string): Refusal {
   const words = json.slice(0, LONGEST_WORDS);
-  // Where a node tries a transaction before it takes it, these may be a contract's words.
+  // A node that executes a transaction before it accepts it may repeat a contract's words.
   if (/\brevert/i.test(words)) return "refused";
   if (KNOWN.test(words)) return "known";
   return PERHAPS.some((pattern) => pattern.test(words)) ? "perhaps" : "refused";
@@ -102,19 +103,19 @@ export function meaningOf(json: string): Refusal {
 
 const LONGEST_WORDS = 2000;
 
-/** "unknown transaction type" is none of them. */
+/** None of these patterns matches "unknown transaction type". */
 const KNOWN =
   /\balready ?known\b|\bknown transaction\b|\bsame hash\b|already ?imported|\btx already exist|\btx already in |\balready in the (system|pool|mempool)/i;
 
 const PERHAPS: readonly RegExp[] = [
-  // The nonce was used, by this transaction or by another.
+  // This transaction, or another one, used the nonce.
   /nonce[ _](is |has )?(too[ _](low|small)|already)|\bold ?nonce|\bstale\b|\boutdated\b/i,
   /(invalid|incorrect|correct)[ _](transaction )?nonce|NonceAlreadyUsed|already (finalized|mined)/i,
-  // A transaction with this nonce waits, this one or another.
+  // This transaction, or another one with its nonce, is in the mempool.
   /replacement|could not replace|same nonce|gas price \S* ?(supplied )?is too low/i,
   // Nethermind checks fees and funds before it looks at the hash and the nonce, and a mined transaction has already
   // spent its funds.
   /insufficient ?(funds|balance)|out of balance|upfront cost|not enough funds/i,
-  // The limits of one node, while another one may have the transaction.
+  // This node's own limits refuse the transaction, while another node may have it.
   /underpriced|fee ?too ?low|(fee|price|per gas) (\d+ )?(below|less than|too low)|(pool|queue) (is )?full/i,
 ];

@@ -1,4 +1,5 @@
-// Subscriptions of both families: what is pushed over a WebSocket, from the followed chain or by nodes.
+// The subscription methods of both families. The followed chain, or a node, gives what the gateway pushes over a
+// WebSocket.
 import { z } from "zod";
 import { epochLogFilter } from "../conflux/epoch-logs.ts";
 import { logFilter } from "../evm/log-filter.ts";
@@ -13,12 +14,12 @@ type SubscriptionFamily = {
   readonly family: Method["family"];
   readonly isSpecified: boolean;
   readonly prefix: "eth" | "cfx";
-  /** The question of each kind, by its name and what follows it; undefined: the followed chain cannot answer it. */
+  /** By kind: makes the question of the argument behind the kind; undefined where the followed chain has no answer. */
   readonly kinds: Readonly<
     Record<string, "logs" | ((wanted: unknown) => FilterQuestion | undefined)>
   >;
   readonly criteria: z.ZodType<object>;
-  /** The members of the criteria that are kept. */
+  /** The members of the criteria that a subscription keeps. */
   readonly members: readonly string[];
 };
 
@@ -26,11 +27,11 @@ const NOT_COUNTED = "want in `received` how many notifications were received";
 
 const resumption = z.strictObject({
   resume: z.string().regex(/^0x[0-9a-fA-F]{1,32}$/, { error: "want a subscription id" }),
-  /** How many of its notifications the caller has received, over all its sockets. */
+  /** How many notifications of the subscription the caller has received, over all its sockets. */
   received: z.int({ error: NOT_COUNTED }).min(0, { error: NOT_COUNTED }).optional(),
 });
 
-/** The criteria or the epochs of a kind, and the subscription to resume, in this order. */
+/** The parameters behind the kind: its criteria or epochs, then the subscription to resume. */
 const more = z.unknown().optional();
 
 function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
@@ -84,7 +85,7 @@ async function subscribe(
   const channel = channelOf(`${family.prefix}_subscribe`, context);
   const { asked, params, resume } = questionOf(String(name), rest, family);
   const { subscriptions, relayed } = context;
-  // A subscription that a node makes ends with its socket.
+  // A subscription that a node makes ends with its socket, so no caller can resume it.
   if (!subscriptions || !asked) {
     if (resume !== undefined) throw errors.subscriptionNotFound();
     return `"${await relayed.begin(params, context, channel)}"`;
@@ -96,7 +97,7 @@ async function subscribe(
   return `"${id}"`;
 }
 
-/** @throws RpcError over HTTP. */
+/** @throws RpcError when the call came over HTTP. */
 function channelOf(method: string, { channel }: CallContext): NonNullable<CallContext["channel"]> {
   if (!channel) throw errors.needsPush(method);
   return channel;
@@ -104,7 +105,7 @@ function channelOf(method: string, { channel }: CallContext): NonNullable<CallCo
 
 type Resume = { readonly id: string; readonly received?: number | undefined };
 
-/** The subscription that the last argument resumes, if it does. @throws RpcError -32602 */
+/** The subscription to resume, if the last argument names one. @throws RpcError -32602 */
 function resumeOf(values: readonly unknown[]): Resume | undefined {
   const last = values.at(-1);
   if (typeof last !== "object" || last === null || !("resume" in last)) return undefined;
@@ -115,9 +116,9 @@ function resumeOf(values: readonly unknown[]): Resume | undefined {
 }
 
 type Question = {
-  /** undefined: the followed chain cannot answer it. */
+  /** undefined where the followed chain has no answer, so that a node makes the subscription. */
   readonly asked: FilterQuestion | undefined;
-  /** In the form that nodes take. */
+  /** The parameters in the form that nodes accept. */
   readonly params: RelayedParams;
   readonly resume: Resume | undefined;
 };
@@ -144,7 +145,7 @@ function questionOf(name: string, given: readonly unknown[], family: Subscriptio
   return { asked, params: [name, asked.criteria], resume };
 }
 
-/** Some clients send an empty object. */
+/** Refuses an argument behind the kind, except the empty object that some clients send. */
 function noMore(wanted: unknown): void {
   if (wanted !== undefined && Object.keys(Object(wanted) as object).length > 0)
     throw errors.invalidArgument(1, "want nothing behind this kind");
@@ -164,7 +165,7 @@ function pendingOf(wanted: unknown): FilterQuestion {
   return isWhole ? { kind: "pending", isWhole } : { kind: "pending" };
 }
 
-/** Epochs that are mined but not executed yet are not followed. */
+/** The gateway follows executed epochs only; of mined ones (`latest_mined`) nodes make the subscription. */
 function epochsOf(wanted: unknown): FilterQuestion | undefined {
   if (wanted === "latest_state") return { kind: "heads" };
   if (wanted === undefined || wanted === "latest_mined") return undefined;

@@ -26,7 +26,7 @@ const chain: Script = {
     number === "0x5" ? { ...block, transactions: [transaction] } : null,
 };
 
-/** What geth's tracers say of it: a call that calls, and changes a slot. */
+/** The results of geth's tracers for the transaction: a call that makes a call, and the sender's new nonce. */
 const frame = {
   ...{ type: "CALL", from: sender, to: contract, value: "0x0", input: "0x", output: "0x2a" },
   ...{ gas: "0x10000", gasUsed: "0x5300" },
@@ -287,7 +287,7 @@ describe("trace_filter", () => {
     type Asked = { fromAddress?: string[]; toAddress?: string[]; after?: number; count?: number };
     const paged = (list: object[], { after = 0, count = 9 }: Asked) =>
       list.slice(after, after + count);
-    /** What nodes make of it, in the order of the chain. */
+    /** The traces that nodes give for both lists, in the order of the chain. */
     const nodes: Record<string, (asked: Asked & { mode?: string }) => object[]> = {
       "as Erigon and reth: a union unless told otherwise": ({ mode, ...asked }) => {
         if (mode === "intersection") return paged([both], asked);

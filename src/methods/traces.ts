@@ -1,4 +1,4 @@
-// What transactions and calls do inside, as the upstreams trace it.
+// The methods that trace the inner calls of transactions and calls, in OpenEthereum's form.
 import { z } from "zod";
 import { blockReference } from "../evm/block-reference.ts";
 import { callObject } from "../evm/call-object.ts";
@@ -16,7 +16,7 @@ import { filterTraces, traceFilter } from "./tracing/trace-filter.ts";
 const TRACE = { workKind: "traces", cost: 25 } as const;
 /** The EVM's own limit of calls within calls. */
 const MAX_DEPTH = 1024;
-/** There are three types; a list without end would only cost time. */
+/** Only three types exist, so a longer list would only cost time. */
 const MAX_TYPES = 100;
 const MAX_CALLS = 1000;
 
@@ -27,7 +27,7 @@ const traceTypes = z
   .max(MAX_TYPES, { error: `want at most ${MAX_TYPES} trace types` })
   .describe("What is wanted: vmTrace, trace, stateDiff.");
 
-/** Each type once, however often it is named. */
+/** Each type once, however often the caller names it. */
 const unique = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)];
 
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");

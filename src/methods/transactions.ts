@@ -1,4 +1,4 @@
-// Transactions: by hash, by their position in a block, and on their way in.
+// Methods that find a transaction by its hash or its position in a block, and the method that sends one.
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
@@ -81,14 +81,14 @@ export const transactionJson = (
 ): BorrowedJson | Promise<RawJson> =>
   storedPart("transaction", transactionHash, context) ?? findTransaction(transactionHash, context);
 
-/** Finds a transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
+/** Finds a transaction that no stored block has: it is pending, old, in a newer block than the head, or unknown. */
 async function findTransaction(transactionHash: string, context: CallContext): Promise<RawJson> {
   const paramsJson = JSON.stringify([transactionHash]);
   const result = await nullWhenUnknown(context.ask(methods.find, paramsJson, MAY_LAG));
   const chain = await chainReaching(result, context);
   if (chain === "old") return withWholePosition(result);
   if (chain === "pending") return withWholePosition(result, true);
-  // A block that is not on the followed chain has mined nothing, as callers see it.
+  // Callers do not see a block that is not on the followed chain, so for them the transaction is still pending.
   const stored = storedPart("transaction", transactionHash, context, chain);
   return stored ? kept(stored) : withWholePosition(result, true);
 }

@@ -1,5 +1,5 @@
-// Uncles: headers that a block names beside its parent. Where no upstream has the methods, the block itself tells how
-// many there are, or that there is none.
+// The methods for uncles: headers that a block names beside its parent. Where no upstream has these methods, the block
+// itself tells how many uncles it has, or that it has none.
 
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, blockReference } from "../evm/block-reference.ts";
@@ -64,7 +64,7 @@ export const uncleMethods = [
   countMethod("eth_getUncleCountByBlockNumber", { isNullNoBlock: true }),
 ];
 
-/** undefined when the block has such an uncle, but its header could not be had with it. */
+/** The uncle's header, or null when the block has no such uncle; undefined when the header is not stored with it. */
 function storedUncle(block: StoredBlock, index: string): RawJson | undefined {
   if (toNumber(index) >= block.outline.uncles) return "null";
   const uncles = block.uncles();
@@ -92,7 +92,7 @@ async function uncleAt(
   return asHeader(
     await nullWhenUnknown(asked).catch(async (thrown: unknown) => {
       const uncles = await unclesOfBlock(thrown, pointer, context);
-      // The block knows its uncles by hash only.
+      // The block names only the hash of its uncle.
       if (uncles?.[toNumber(index)]) throw errors.methodNotFound(name);
       return Buffer.from("null");
     }),
@@ -116,7 +116,7 @@ async function uncleCount(reference: BlockReference, context: CallContext): Prom
   });
 }
 
-/** The answer by the block alone when no upstream has the method; any other failure stays a failure. */
+/** The uncles that the block names, when no upstream has the method. @throws Any other error, unchanged. */
 async function unclesOfBlock(
   thrown: unknown,
   pointer: FixedPointer,
@@ -127,7 +127,7 @@ async function unclesOfBlock(
   return block && (block.uncles ?? []);
 }
 
-/** docs/decisions/0035: the header only, though some nodes add an empty list of transactions. */
+/** Removes the empty list of transactions that some nodes add to the header (docs/decisions/0035). */
 function asHeader(result: Buffer): RawJson {
   if (isNull(result)) return result;
   const [transactions] = findMembers(result, ["transactions"]) ?? [];

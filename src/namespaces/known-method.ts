@@ -1,4 +1,4 @@
-// What is known of a method that clients document, whether or not it is declared here. Pure.
+// The traits of the methods that nodes document, whether or not src/methods declares them. Pure.
 import {
   anyContract,
   type ContractsOf,
@@ -11,9 +11,9 @@ import {
 } from "./read-contracts.ts";
 
 /**
- * `read` asks. `write` sends what somebody signed, or leaves something behind for others. `node control` changes the
- * node itself, tells of the machine it runs on, or changes a development chain. `signing` uses the keys that the node
- * holds. `subscription` needs a connection that can be pushed to.
+ * A `read` changes nothing. A `write` sends a signed transaction, or leaves something behind that others see. `node
+ * control` changes the node itself, tells of its machine, or changes a development chain. `signing` uses the keys that
+ * the node holds. A `subscription` needs a connection over which the node can push.
  */
 export type MethodKind = "read" | "write" | "node control" | "signing" | "subscription";
 
@@ -21,7 +21,7 @@ export type Family = "evm" | "conflux";
 
 type OwnQuestion = "chainId" | "version" | "head" | "newestBlock";
 
-/** What the gateway itself asks of nodes: the method, and its parameters as JSON. */
+/** The calls that the gateway itself makes to nodes: the method, and its parameters as JSON. */
 export const OWN_QUESTIONS: Readonly<
   Record<Family, Readonly<Record<OwnQuestion, readonly [method: string, paramsJson: string]>>>
 > = {
@@ -39,44 +39,44 @@ export const OWN_QUESTIONS: Readonly<
   },
 };
 
-/** Kinds of work whose speed and failures say something of each other. */
+/** The kinds of a node's work. The latency and the failures of each kind are measured by themselves. */
 export type WorkKind =
-  | "chain" // what a node has in memory: head, chain id, gas price
+  | "chain" // values that a node has in memory: head, chain id, gas price
   | "blocks" // lookups of blocks, transactions and receipts
   | "state" // balances, nonces, code, storage
   | "execution" // calls that are run
   | "logs"
   | "traces"
-  | "submission" // goes to private nodes alone where there are any
+  | "submission" // goes only to private nodes where there are any
   | "other";
 
-/** How a method may be asked of nodes. The traits travel with each call, so that nothing is read from a name. */
+/** How the gateway may ask nodes for a method. The traits travel with each call, so no code has to read the name. */
 export type MethodTraits = {
   readonly workKind: WorkKind;
-  /** Asked twice, by two nodes even, it does no more than asked once: another node is asked when one fails. */
+  /** Asking twice, even two nodes, has no other effect than asking once: the gateway retries at another node. */
   readonly isRepeatable: boolean;
-  /** A second node may be asked beside one that is slow. */
+  /** The gateway may ask a second node beside a slow one. */
   readonly isHedgeable: boolean;
-  /** What it speaks of is on one node alone, such as a filter that this node made. */
+  /** The method is about an object of one node alone, such as a filter that the node made. */
   readonly isStateful: boolean;
-  /** It may be sent with others in one request, which is sent again in parts when a node refuses it. */
+  /** The gateway may send its calls with others in one request, and again in parts when a node refuses that. */
   readonly isBatchable: boolean;
-  /** Calls of it that ask a node the same at the same time share one answer. */
+  /** Equal calls that are in flight at the same time share one answer. */
   readonly isMergeable: boolean;
-  /** `null` says that the node has no such block; of another method it may mean something else. */
+  /** `null` says that the node has no such block; from another method, null may mean something else. */
   readonly isNullNoBlock: boolean;
-  /** Its results are the chain's: never changed. Those of others may name the node, whose address is a secret. */
+  /** Results are about the chain. Other methods' may name the node, so the gateway hides the node's address there. */
   readonly isOfChain: boolean;
-  /** Whether the answer to these parameters (a JSON array) is the node's head; undefined: to none. */
+  /** Whether the result for these parameters (a JSON array) is the node's head; undefined where no result is. */
   readonly tellsHead: ((paramsJson: string) => boolean) | undefined;
 };
 
-/** As declared: `workKind`, and what does not follow from the kind. */
+/** The traits in a declaration: `workKind`, and those that do not follow from the kind. */
 export type DeclaredTraits = Pick<MethodTraits, "workKind"> & Partial<MethodTraits>;
 
 /**
- * What a read or a write does once is done. Node control is asked of one node, once: sent to a second one, it
- * would be done there, too.
+ * The traits of a method. Reads and writes may be repeated. Node control goes to one node, once: a second node would do
+ * it, too.
  */
 export function traitsFor(
   kind: MethodKind,
@@ -105,19 +105,19 @@ export type KnownMethod = MethodTraits & {
   readonly name: string;
   readonly family: Family;
   readonly kind: MethodKind;
-  /** In compute units; of what is passed on as it is. */
+  /** In compute units, for calls that the gateway passes on unchanged. */
   readonly cost: number;
-  /** For keys that are bound to contracts; left out where none is read by its address. */
+  /** The contracts that a call reads, for keys bound to contracts; left out where it reads none by its address. */
   readonly contractsOf?: ContractsOf;
 };
 
-/** Methods of other namespaces may be about nodes. */
+/** Whether all methods of the namespace are about the chain; those of other namespaces may be about nodes. */
 export const speaksOfChain = (namespace: string): boolean =>
   ["eth", "cfx", "trace", "debug"].includes(namespace);
 
 type Words = Partial<Omit<KnownMethod, "name" | "kind" | "family">>;
 
-/** What a line may say of its methods; `cost 10` beside these. */
+/** The words that a line may have for its methods, beside `cost 10`. */
 const WORDS: Readonly<Record<string, Words>> = {
   ...{ chain: { workKind: "chain" }, blocks: { workKind: "blocks" }, state: { workKind: "state" } },
   execution: { workKind: "execution", cost: 5 },
@@ -136,8 +136,8 @@ const WORDS: Readonly<Record<string, Words>> = {
 const LINE = /^(\S+) (read|write|node control|signing|subscription)(?: \((.+)\))?: (.+)$/;
 
 /**
- * Methods of several namespaces, a line for those that are alike; a line that is indented goes on with the one
- * before. `ibft/qbft`: two namespaces have the same methods; `-`: none.
+ * Reads a list of methods: each line has methods with the same traits, and an indented line continues the line before.
+ * `ibft/qbft`: both namespaces have the methods; `-`: the methods have no namespace.
  */
 export const listed = (family: Family, text: string): readonly KnownMethod[] =>
   text

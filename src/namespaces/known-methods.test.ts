@@ -5,7 +5,7 @@ describe("an entry of an allow list", () => {
   it.each([
     "*",
     "eth_*",
-    "eth_s*", // eth_syncing; what signs stays closed
+    "eth_s*", // opens eth_syncing; methods that sign stay closed
     "eth_getLogs*",
     "debug_*",
     "debug_trace*",

@@ -1,4 +1,4 @@
-// All that is known of methods by their names, and what a setting may open of it. Pure.
+// The methods that the gateway knows by name, and those among them that a setting may open. Pure.
 
 import { isWild, matcherOf } from "../lib/pattern.ts";
 import {
@@ -13,8 +13,8 @@ import {
 } from "./known-method.ts";
 import { anyContract } from "./read-contracts.ts";
 
-// Namespaces that single clients of block networks have, those in which every client is administered, and those of
-// rollups and of development chains.
+// The namespaces that only some clients of block networks have, those for node administration, and those of rollups and
+// development chains.
 const clients = listed(
   "evm",
   `
@@ -121,8 +121,8 @@ evm node control: addAccount increaseTime mine mineDetailed removeAccount revert
 `,
 );
 
-// What clients of block networks document in the namespaces that everybody has: eth, net, web3, rpc, trace, txpool,
-// debug. What is declared in src/methods is not listed again.
+// The methods that clients of block networks document in their common namespaces (eth, net, web3, rpc, trace, txpool,
+// debug), except those that src/methods declares.
 const ethereum = listed(
   "evm",
   `
@@ -192,8 +192,7 @@ debug subscription: subscribe unsubscribe traceChain
 `,
 );
 
-// What conflux-rust documents for its core space, of all generations. What is declared in src/methods is not
-// listed again.
+// The methods that conflux-rust documents for its core space, in any generation, except those that src/methods declares.
 const conflux = listed(
   "conflux",
   `
@@ -245,13 +244,13 @@ debug node control: statOnGasLoad
 `,
 );
 
-/** Beside those that are declared in src/methods, which are all read or write. */
+/** All known methods except those that src/methods declares, which are all read or write. */
 export const knownMethods: readonly KnownMethod[] = [...ethereum, ...clients, ...conflux];
 
-/** Of several methods of the same name, the first family's is meant. */
+/** By name; of several methods with the same name, that of the first family counts. */
 const kinds = new Map(knownMethods.toReversed().map(({ name, kind }) => [name, kind]));
 
-/** Reads that one word of `methods.groups` opens. */
+/** The patterns of reads that one word of `methods.groups` opens. */
 export const GROUPS = {
   debugTrace: "debug_trace*",
   debugRaw: "debug_getRaw*",
@@ -261,9 +260,9 @@ export const GROUPS = {
 export type MethodGroupName = keyof typeof GROUPS;
 
 /**
- * A method that no setting opens, not even by its name: node administration, what signs with the keys that the node
- * holds, and subscriptions that nodes make, which end with their connection. What is behind a gateway belongs to its
- * operator, not to the holders of API keys. Names that nobody knows are judged too, in any case of letters.
+ * Whether no setting opens the method, not even by its name: node administration, signing with the keys that the node
+ * holds, and subscriptions that nodes make, which end with their connection. The nodes belong to the gateway's operator,
+ * not to the holders of API keys. Patterns judge unknown names, too, in any case of letters.
  */
 export function isNeverServed(name: string): boolean {
   return (
@@ -274,11 +273,11 @@ export function isNeverServed(name: string): boolean {
   );
 }
 
-/** A subscription that only a node could make. */
+/** Whether the method is a subscription that only a node could make. */
 const needsPush = (name: string): boolean =>
   !PUSHED.test(name) && (kindOf(name) === "subscription" || SUBSCRIPTION.test(name));
 
-/** The gateway's own, over a WebSocket. */
+/** The gateway's own methods for subscriptions over a WebSocket. */
 const PUSHED = /^(eth|cfx)_(un)?subscribe$/;
 
 const kindOf = (name: string): MethodKind | undefined => kinds.get(name);
@@ -290,13 +289,12 @@ const SUBSCRIPTION = /_(un)?subscribe$/i;
 const NEVER =
   "is never served (node administration, signing with the node's keys, subscriptions of nodes)";
 
-/** Declared methods are in these namespaces, and a pattern may mean one of them. */
+/** The namespaces of the declared methods, one of which a pattern may mean. */
 const DECLARED = /^(\*|eth_|net_|web3_|trace_|cfx_|headgate_|rpc\.)/;
 
 /**
- * Why an entry of an allow list is a mistake; undefined for one that may open something.
- *
- * @param named What is open by its full name, known or not.
+ * Why an entry of an allow list is a mistake; undefined for an entry that may open something.
+ * @param named The methods that are open by their full names, known or not.
  */
 export function whyItOpensNothing(
   entry: string,
@@ -316,11 +314,11 @@ export function whyItOpensNothing(
     : "this pattern fits no method that is known here: write the full names";
 }
 
-/** A method that nobody knows counts as a write, which patterns of keys open. */
+/** Whether the name is an unknown method's. Such a method counts as a write, which the patterns of keys open. */
 const isOpenByName = (name: string): boolean =>
   !isWild(name) && !isNeverServed(name) && kindOf(name) === undefined;
 
-/** A method that nobody declared, as an operator opened it: it may change something, and read any contract. */
+/** An unknown method that an operator opened by its name: it counts as a write, and may read any contract. */
 export function unknownMethod(name: string, family: Family): KnownMethod {
   const workKind = WORK_KINDS_BY_NAME.find(([words]) => words.test(name))?.[1] ?? "other";
   const isRepeatable = !ACTS.test(name);
@@ -338,7 +336,7 @@ export function unknownMethod(name: string, family: Family): KnownMethod {
   };
 }
 
-/** The first that fits. */
+/** The first row that matches a method's name gives its kind of work. */
 const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/_send/i, "submission"],
   [/^(trace|debug)_/, "traces"],
@@ -348,9 +346,9 @@ const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/Block|Transaction|Receipt|Epoch/, "blocks"],
 ];
 
-/** As those that are known: what replays transactions is dear. */
+/** In compute units, as for known methods: traces replay transactions, which is expensive. */
 const COSTS: Readonly<Partial<Record<WorkKind, number>>> = { traces: 25 };
 
-/** Verbs of methods that do something; sending a signed transaction again is not doing it again. */
+/** Verbs of methods that must not be repeated. A signed transaction may be sent twice: it is executed once. */
 const ACTS =
   /^(evm|anvil|hardhat)_|_(submit|set|import|start|stop|mine|add|remove|increase|impersonate|reset|drop|revert|snapshot|write)/i;

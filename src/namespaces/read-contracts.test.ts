@@ -118,7 +118,7 @@ describe("the contracts that a call reads", () => {
     expect(method(name).contractsOf).toBeDefined();
   });
 
-  // Nodes in Go read `To` as `to`, and of several take the last.
+  // Nodes in Go read `To` as `to`, and take the last of several.
   it.each([{ to: A, To: B }, { TO: B }, { to: A, "\u0074O": B }])(
     "cannot be told of %j",
     (asked) => {

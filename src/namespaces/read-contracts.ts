@@ -1,30 +1,30 @@
-// Which contracts a call reads, by its parameters: for keys that are bound to some (access/scope). These
-// are asked before the parameters are checked.
+// Finds the contracts that a call reads, by its parameters, for keys that are bound to contracts (access/scope).
+// Nothing has checked the parameters yet.
 
-/** What a call names; undefined when it cannot be told, so that it may be any. */
+/** The contracts that a call names; undefined when the call may read any contract. */
 export type ContractsOf = (params: readonly unknown[]) => readonly unknown[] | undefined;
 
-/** It may be any: the method is about whole blocks, or runs what the caller brings. */
+/** For methods that may read any contract: they are about whole blocks, or run the caller's own code. */
 export const anyContract: ContractsOf = () => undefined;
 
-/** None by its address. */
+/** For methods that read no contract by its address. */
 export const noContract: ContractsOf = () => [];
 
-/** The one whose address is the parameter at `index`. */
+/** The contract whose address is the parameter at `index`. */
 export const contractAt =
   (index: number): ContractsOf =>
   (params) => [params[index]];
 
-/** The recipient of the call object at `index`; what it calls in turn is up to it. */
+/** The recipient of the call object at `index`; the contracts that this one calls do not count. */
 export const calledAt =
   (index: number): ContractsOf =>
   (params) => {
     const called = memberOf(params[index], "to");
-    // A creation runs the caller's own code, which may read whatever it likes.
+    // A creation runs the caller's own code, which may read any contract.
     return called == null ? undefined : [called];
   };
 
-/** As calledAt(0). An override may put other code at the recipient's address. */
+/** As calledAt(0); any contract with overrides, which may put other code at the recipient's address. */
 export const calledWithoutOverrides: ContractsOf = (params) =>
   isEmpty(params[2]) && isHeaderOnly(params[3]) ? calledAt(0)(params) : undefined;
 
@@ -37,7 +37,7 @@ export const calledByEach: ContractsOf = ([calls]) => {
   return called.every((each) => each !== undefined) ? called.flat() : undefined;
 };
 
-/** debug_traceCall: a tracer that the caller wrote reads what it likes, as code at other addresses does. */
+/** For debug_traceCall: any contract with a tracer that the caller wrote, or with overrides of code. */
 export const tracedCall: ContractsOf = (params) => {
   const options = params[2];
   const isAsItIs = OVERRIDES.every((name) => isEmpty(memberOf(options, name)));
@@ -45,11 +45,11 @@ export const tracedCall: ContractsOf = (params) => {
   return isAsItIs && isSameBlock && isNativelyTraced(options) ? calledAt(0)(params) : undefined;
 };
 
-/** debug_traceTransaction: with a tracer of the node's own, what the transaction did, as its receipt tells. */
+/** For debug_traceTransaction: none with a tracer of the node's own, whose result concerns the transaction alone. */
 export const tracedTransaction: ContractsOf = ([, options]) =>
   isNativelyTraced(options) ? [] : undefined;
 
-/** They may put other code at the recipient's address. */
+/** The options that may put other code at the recipient's address. */
 const OVERRIDES = ["stateOverrides", "overrides"];
 
 const NATIVE_TRACERS = new Set([
@@ -60,7 +60,7 @@ const NATIVE_TRACERS = new Set([
   "prestateTracer",
 ]);
 
-/** Of a caller's options, or of one tracer within another: nodes take any other name for JavaScript. */
+/** Whether the options name only tracers of the node's own: nodes run any other name as JavaScript. */
 function isNativelyTraced(options: unknown): boolean {
   if (options == null) return true;
   if (!isObject(options)) return false;
@@ -84,14 +84,14 @@ function isNative(tracer: unknown, settings: unknown): boolean {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Those of the log filter at the front; without any, it asks for the logs of all. */
+/** The contracts of the log filter in the first parameter; a filter without any asks for the logs of all contracts. */
 export const contractsOfLogs: ContractsOf = ([filter]) => {
   const contracts = memberOf(filter, "address");
   if (typeof contracts === "string") return [contracts];
   return Array.isArray(contracts) && contracts.length > 0 ? contracts : undefined;
 };
 
-/** Overrides of a block by plain values, such as its number and time: nothing that holds code or state. */
+/** Whether block overrides have only plain values, such as number and time, none of which can hold code or state. */
 const isHeaderOnly = (overrides: unknown): boolean =>
   overrides == null ||
   (isObject(overrides) &&
@@ -101,8 +101,8 @@ const isEmpty = (value: unknown): boolean =>
   value == null || (typeof value === "object" && Object.keys(value).length === 0);
 
 /**
- * A member, undefined when there is none. Nodes in Go read members in any case, and take the last one
- * that fits: of an object with both `to` and `To` it cannot be told what is read.
+ * A member; undefined when there is none, AMBIGUOUS when a name has it in another case. Nodes in Go ignore the case of
+ * names and take the last that fits, so nothing tells whether they read `to` or `To`.
  */
 function memberOf(value: unknown, name: string): unknown {
   if (!isObject(value)) return undefined;
@@ -111,8 +111,8 @@ function memberOf(value: unknown, name: string): unknown {
   return Object.keys(value).some(isRead) ? AMBIGUOUS : value[name];
 }
 
-/** Neither absent nor anybody's address. */
+/** A value that is neither absent nor an address. */
 const AMBIGUOUS = Symbol("ambiguous");
 
-/** As Go folds case: the long s and the Kelvin sign are letters of ASCII, too. */
+/** Folds case as Go does: the long s and the Kelvin sign count as the ASCII letters s and k. */
 const folded = (key: string): string => key.toUpperCase().toLowerCase();

@@ -106,7 +106,7 @@ it.each([
   ["a call to a precompile", toPrecompile],
   ["a static call to a precompile", { ...toPrecompile, type: "STATICCALL" }],
   ["a failed call to a precompile", { ...toPrecompile, error: "out of gas" }],
-  // geth says so of a call with no gas (core/vm/contracts.go: RunPrecompiledContract).
+  // geth gives this error for a call without gas (core/vm/contracts.go: RunPrecompiledContract).
   [
     "a precompile without gas",
     { ...toPrecompile, gas: "0x0", gasUsed: "0x0", error: "out of gas" },

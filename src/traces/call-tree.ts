@@ -1,12 +1,12 @@
-// Makes OpenEthereum's `trace` list from what nodes give: frames inside of frames (geth's callTracer), or a flat list
-// (geth's flatCallTracer, or a node's own trace_transaction).
+// Makes OpenEthereum's `trace` list from nested frames (geth's callTracer), or from a flat list (geth's flatCallTracer,
+// or a node's own trace_transaction).
 import { isQuantity, toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 import { type Frame, isUntraced, readFrame } from "./frame.ts";
 
 export type Trace = {
   readonly action: Json;
-  /** Stands in the place of a result. */
+  /** A failed frame has an error in the place of a result. */
   readonly error?: string;
   /** null for a self-destruct. */
   readonly result?: Json | null;
@@ -24,23 +24,23 @@ export type TracePosition = {
 };
 
 export type TreeOptions = {
-  /** The gas that the node counted into the top frame, and OpenEthereum does not. */
+  /** The gas that most nodes count into the top frame, and OpenEthereum does not. */
   readonly intrinsicGas?: number | undefined;
-  /** The transaction's `gas`. A node whose top frame has the rest of it counted nothing in (anvil). */
+  /** The transaction's `gas`. Where the top frame has this less the intrinsic gas, the node counted none in (anvil). */
   readonly gasLimit?: unknown;
 };
 
-/** The longest paths of all traces together: far more than a transaction's gas can pay for. */
+/** The most steps in the paths of all traces together: far more than the gas of a transaction can pay for. */
 const MAX_PATH_STEPS = 2 ** 24;
 
-/** Traces of frames in the order in which they began. Undefined when one cannot be read, or when they are no tree. */
+/** Traces of frames in the order in which these began. Undefined when a frame cannot be read, or they are no tree. */
 function tracesOfFrames(
   frames: readonly Frame[],
   options: TreeOptions,
 ): readonly Trace[] | undefined {
   const traces: Trace[] = [];
   const open: (Trace & { subtraces: number })[] = []; // the last trace of each depth
-  const values: string[] = []; // the value of each, which delegate calls inside of it inherit
+  const values: string[] = []; // the value at each depth, which delegate calls inherit
   let pathSteps = 0;
   for (const [index, given] of frames.entries()) {
     const { depth } = given;
@@ -73,7 +73,7 @@ function withoutIntrinsicGas(frame: Frame, options: TreeOptions): Frame | undefi
   return {
     ...frame,
     gas: isCountedIn ? less(gas, intrinsicGas) : gas,
-    // Refunds are already subtracted from what a node says was used, and may exceed what execution took.
+    // The node has already subtracted the refunds, which may exceed the gas that execution took.
     gasUsed: isQuantity(gasUsed) ? less(gasUsed, intrinsicGas) : gasUsed,
   };
 }
@@ -90,7 +90,7 @@ export const traceAt = (traces: readonly Trace[], path: readonly number[]): Trac
       traceAddress.length === path.length && traceAddress.every((step, at) => step === path[at]),
   );
 
-/** The form of trace_transaction and trace_get: members in OpenEthereum's order, which is alphabetical. */
+/** A trace as trace_transaction and trace_get give it: members in OpenEthereum's order, which is alphabetical. */
 export function withPosition(trace: Trace, position: TracePosition): Trace & TracePosition {
   const { action, subtraces, traceAddress, type, ...outcome } = trace;
   const { blockHash, blockNumber, transactionHash, transactionPosition } = position;
@@ -103,7 +103,7 @@ export function withPosition(trace: Trace, position: TracePosition): Trace & Tra
 /** The EVM allows 1024 nested calls; a self-destruct, or a call too many, is one level deeper. */
 const MAX_DEPTH = 1026;
 
-/** Traces of frames inside of frames. Undefined when a frame is not one of a callTracer. */
+/** The traces of nested frames. Undefined when a frame is not a callTracer's. */
 export function tracesOfCallFrame(
   frame: unknown,
   options: TreeOptions = {},
@@ -112,9 +112,7 @@ export function tracesOfCallFrame(
   return frames && tracesOfFrames(frames, options);
 }
 
-/**
- * The frames in the order in which they began. It has a stack of its own, since frames nest deeper than functions may.
- */
+/** The frames in the order in which they began. A list is the stack, since frames nest deeper than functions may. */
 function flatten(top: unknown): readonly Frame[] | undefined {
   const frames: Frame[] = [];
   const waiting: { given: unknown; depth: number }[] = [{ given: top, depth: 0 }];
@@ -141,7 +139,7 @@ function nestedFrameOf(given: Json, depth: number): Frame {
 
 const kinds: Readonly<Record<string, string>> = { create2: "create", selfdestruct: "suicide" };
 
-/** Traces of a flat list. Undefined when these are not the traces of one transaction, parents before their children. */
+/** The traces of a flat list. Undefined unless it has one transaction's traces, with parents before their children. */
 export function tracesOfFlat(
   entries: unknown,
   options: TreeOptions = {},

@@ -13,7 +13,7 @@ it.each([
   ["geth", "stack underflow (0 <=> 2)", "Stack underflow"],
   ["geth", "stack limit reached 1024 (1023)", "Out of stack"],
   ["geth", "write protection", "Mutable Call In Static Context"],
-  // What its price functions forbid, core/vm/interpreter.go puts behind "out of gas: ".
+  // core/vm/interpreter.go puts "out of gas: " before the errors of its price functions.
   ["geth", "out of gas: write protection", "Mutable Call In Static Context"],
   ["geth", "out of gas: gas uint64 overflow", "Out of gas"],
   ["geth", "out of gas: max initcode size exceeded: code size 49153", "Out of gas"],

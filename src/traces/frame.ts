@@ -1,11 +1,11 @@
-// Reads one call, create or self-destruct from what a node gives into the members that OpenEthereum gives it, and tells
-// why it failed in the words of OpenEthereum, whatever the node's words were.
+// Translates one call, create or self-destruct of any node into OpenEthereum's members, and the node's words for its
+// failure into OpenEthereum's words.
 import { isData, isQuantity } from "../evm/values.ts";
 import { isAbsent, type Json } from "../proofs/json.ts";
 
-/** What a node wrote, unchecked. `to` is the new contract of a create, the beneficiary of a self-destruct. */
+/** A node's frame, unchecked. `to` is the new contract of a create, the beneficiary of a self-destruct. */
 export type Frame = {
-  /** How many frames it is inside of. */
+  /** The number of frames around this one. */
   readonly depth: number;
   readonly kind: string;
   readonly from: unknown;
@@ -25,13 +25,13 @@ export type ReadFrame = {
   readonly type: "call" | "create" | "suicide";
   readonly action: Json;
   readonly outcome: Outcome;
-  /** The value that a delegate call inside of it inherits. */
+  /** The value that a delegate call of this frame inherits. */
   readonly value: string;
 };
 
 const callTypes: ReadonlySet<string> = new Set(["call", "callcode", "delegatecall", "staticcall"]);
 
-/** Undefined when a member is missing or makes no sense. */
+/** Checks and translates a frame. Undefined when a member is missing or makes no sense. */
 export function readFrame(frame: Frame, inheritedValue: string): ReadFrame | undefined {
   const value = valueFor(frame, inheritedValue);
   if (!isAddress(frame.from) || !isQuantity(value)) return undefined;
@@ -93,8 +93,8 @@ export const isPrecompile = (address: unknown): boolean =>
   typeof address === "string" && PRECOMPILE.test(address);
 
 /**
- * Whether a frame ran a precompiled contract. Before the fork that made it one, it was like any account without code: a
- * call to it costs nothing, returns nothing and cannot fail.
+ * Whether a frame ran a precompiled contract. Before the fork that made its address one, the account had no code: a call
+ * to it costs nothing, returns nothing and cannot fail.
  */
 const wasPrecompile = ({ to, gasUsed, output, error }: Frame): boolean =>
   isPrecompile(to) &&
@@ -109,24 +109,24 @@ const MODEXP = `0x${"5".padStart(40, "0")}`;
 export const isUntraced = (frame: Frame, { value }: ReadFrame): boolean =>
   isNothingButPrecompile(frame, value) || failedBeforeItBegan(frame);
 
-/** A call code or delegate call runs at its caller's address: OpenEthereum traces those. */
+/** OpenEthereum traces a CALLCODE or DELEGATECALL to a precompiled contract, since it runs at the caller's address. */
 const isNothingButPrecompile = (frame: Frame, value: string): boolean =>
   value === "0x0" && (frame.kind === "call" || frame.kind === "staticcall") && wasPrecompile(frame);
 
 const failedBeforeItBegan = ({ error, gasUsed }: Frame): boolean =>
   typeof error === "string" && isNeverBegun(error) && (isAbsent(gasUsed) || gasUsed === "0x0");
 
-/** Why a frame failed. Undefined when no node is known to use these words. */
+/** OpenEthereum's words for a node's error in a frame. Undefined when no node is known to use the given words. */
 export function openEthereumWords(words: string): string | undefined {
-  // geth and Erigon write this for everything that the price of an operation forbids: "out of gas: write protection".
+  // geth and Erigon put "out of gas:" before every error of an operation's price: "out of gas: write protection".
   const [, detail = ""] = words.slice(0, LONGEST_WORDS).split(/^out of gas:/i);
   return wordsByKey.get(keyOf(detail)) ?? wordsByKey.get(keyOf(words));
 }
 
-/** OpenEthereum checks depth and balance before a call begins: such a call does not exist there, and has no trace. */
+/** Whether a call failed by depth or balance, which OpenEthereum checks before it begins a call and its trace. */
 export const isNeverBegun = (words: string): boolean => neverBegun.has(keyOf(words));
 
-/** "stack underflow (0 <=> 2)", "StackUnderflow" and "Stack underflow" are the same: the rest is detail. */
+/** The words without detail: "stack underflow (0 <=> 2)", "StackUnderflow" and "Stack underflow" have the same key. */
 const keyOf = (words: string): string =>
   (words.slice(0, LONGEST_WORDS).split(/[:(]|\s0x/, 1)[0] ?? "")
     .replaceAll(/[^a-z]/gi, "")
@@ -172,7 +172,7 @@ for (const group of NODE_WORDS.trim().split(/\n(?! )/)) {
   for (const words of theirs) wordsByKey.set(keyOf(words), ours.replace(/ \(.*/, ""));
 }
 
-/** In the words of geth, Nethermind and revm. */
+/** The words of geth, Nethermind and revm for a call that never began. */
 const neverBegun: ReadonlySet<string> = new Set(
   `insufficient balance for transfer|max call depth exceeded|nonce uint64 overflow|Not enough balance
   |OutOfFunds|CallTooDeep|OverflowPayment|NonceOverflow`

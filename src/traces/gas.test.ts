@@ -15,7 +15,7 @@ import {
 
 type TracedStep = { op: number; depth?: number; gas: number; cost: number; stack?: number[] };
 
-/** The tracer, run as a node runs it. */
+/** Runs the tracer as a node does. */
 function run(steps: readonly TracedStep[], memory = 0): unknown {
   const tracer = runInNewContext(`(${LAST_STEP_TRACER})`);
   for (const { op, depth = 1, gas, cost, stack = [] } of steps)

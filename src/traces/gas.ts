@@ -1,22 +1,22 @@
-// Gas where OpenEthereum counts in another way than other nodes: what a transaction pays before its first instruction,
-// and what its top call used. Tracers count what the sender paid for: less the refunds, and no less than EIP-7623
-// requires. OpenEthereum counts what execution took, which the steps show.
+// Gas amounts that OpenEthereum counts unlike other nodes: the gas that a transaction pays before its first instruction,
+// and that its top call used. Tracers count the gas that the sender paid for: less the refunds, and no less than
+// EIP-7623 requires. OpenEthereum counts the gas that execution took, which the steps show.
 import { isData, isQuantity, toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 import type { Trace } from "./call-tree.ts";
 import { isPrecompile } from "./frame.ts";
 
-/** What the top frame had left at its end, in gas; "nothing ran" where it had no code. */
+/** The gas that the top frame left at its end; "nothing ran" where the frame had no code. */
 export type GasLeft = number | "nothing ran";
 
-/** Each step costs the node a call of a JavaScript function. */
+/** The limit spares the node, which calls a JavaScript function at each step. */
 const MAX_STEPS = 250_000;
 export const TOO_MANY_STEPS = `more than ${MAX_STEPS} steps`;
 
 /**
- * A tracer for geth's interface of tracers in JavaScript (Erigon, reth and anvil have it, too), which tells how the top
- * frame ended. It looks at memory and stack only where the frame returns something. For a transaction with many steps
- * the node stops tracing and answers an error.
+ * A tracer in JavaScript, for geth's interface (Erigon, reth and anvil have it, too), which tells how the top frame
+ * ended. The tracer reads memory and stack only where the frame returns. For a transaction with too many steps it
+ * throws, so that the node stops tracing and answers an error.
  */
 export const LAST_STEP_TRACER = `{
 steps: 0, first: null, last: null,
@@ -35,7 +35,7 @@ fault: function() {},
 result: function() { return {first: this.first, last: this.last}; }
 }`.replaceAll(/\s+/g, " ");
 
-/** undefined when it does not tell the end, or the frame failed. */
+/** The gas left, from this tracer's result; undefined when the result does not tell it, or the frame failed. */
 export function gasLeftIn(result: unknown): GasLeft | undefined {
   if (!isJson(result)) return undefined;
   const { first, last } = result;
@@ -53,7 +53,7 @@ const STOP = 0x00;
 const RETURN = 0xf3;
 const SELFDESTRUCT = 0xff;
 
-/** The cost of the memory that a RETURN adds; a STOP adds none. */
+/** The cost, in gas, of the memory that a RETURN adds; a STOP adds none. */
 function returnCost({ op, offset, size, memory }: Readonly<Record<string, unknown>>): unknown {
   if (op === STOP || size === 0) return 0;
   if (!isCount(offset) || !isCount(size) || !isCount(memory)) return undefined;
@@ -66,7 +66,7 @@ const memoryCost = (words: number): number => 3 * words + Math.floor(words ** 2 
 const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
-/** From a vmTrace; undefined when its last operation failed. */
+/** The gas left, from a vmTrace; undefined when its last operation failed. */
 export function gasLeftAfter(vmTrace: unknown): GasLeft | undefined {
   const ops: unknown = isJson(vmTrace) ? vmTrace["ops"] : undefined;
   if (!Array.isArray(ops)) return undefined;
@@ -78,7 +78,7 @@ export function gasLeftAfter(vmTrace: unknown): GasLeft | undefined {
 const CODE_BYTE = 200;
 
 /**
- * The same traces, the top one with the gas that it used. They are unchanged where it failed, or where the gas makes no
+ * The traces with the gas that the top call used. They stay unchanged where this call failed, or where the gas makes no
  * sense.
  */
 export function withGasLeft(traces: readonly Trace[], left: GasLeft): readonly Trace[] {
@@ -86,7 +86,7 @@ export function withGasLeft(traces: readonly Trace[], left: GasLeft): readonly T
   const { gas, to } = top?.action ?? {};
   const { result } = top ?? {};
   if (!top || !result || !isQuantity(gas)) return traces;
-  // Only the node can tell what such a contract took.
+  // Only the node can tell the gas that a precompiled contract took.
   if (left === "nothing ran" && isPrecompile(to)) return traces;
   const limit = Number(gas);
   const code = top.type === "create" ? result["code"] : undefined;
@@ -96,14 +96,14 @@ export function withGasLeft(traces: readonly Trace[], left: GasLeft): readonly T
   return [{ ...top, result: { ...result, gasUsed: toQuantity(used) } }, ...below];
 }
 
-/** Access lists and authorizations need no fork here: before their forks no transaction has any. */
+/** The forks that change intrinsic gas. Access lists and authorizations need no fork: no older block has any. */
 export type GasRules = {
   readonly isHomestead: boolean;
   readonly isIstanbul: boolean;
   readonly isShanghai: boolean;
 };
 
-/** Networks that are older than these forks. All others began with both, and have Shanghai with withdrawals. */
+/** Networks that are older than these forks. All others began with the first two, and have Shanghai with withdrawals. */
 const FORKS: ReadonlyMap<number, { homestead?: number; istanbul: number; shanghai?: number }> =
   new Map([
     [1, { homestead: 1_150_000, istanbul: 9_069_000 }],
@@ -117,7 +117,7 @@ const FORKS: ReadonlyMap<number, { homestead?: number; istanbul: number; shangha
     [137, { istanbul: 3_395_000, shanghai: 50_523_000 }], // Polygon: Agra
   ]);
 
-/** @param hasWithdrawals What blocks have since Shanghai, where there are any. */
+/** The rules at a block. @param hasWithdrawals Whether the block has the withdrawals that Shanghai adds. */
 export function gasRulesAt(block: number, chainId: number, hasWithdrawals: boolean): GasRules {
   const { homestead = 0, istanbul = 0, shanghai } = FORKS.get(chainId) ?? {};
   return {
@@ -138,8 +138,8 @@ const LISTED_SLOT = 1_900;
 const AUTHORIZATION = 25_000; // EIP-7702
 
 /**
- * What a transaction pays before its first instruction. OpenEthereum's traces leave it out, geth's include it. Without
- * the floor of EIP-7623, which is paid after execution. Undefined when a field cannot be read.
+ * The gas that a transaction pays before its first instruction. OpenEthereum's traces leave it out, geth's include it.
+ * Without the floor of EIP-7623, which applies after execution. Undefined when a field cannot be read.
  */
 export function intrinsicGas(
   transaction: Json,

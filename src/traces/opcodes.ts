@@ -1,17 +1,17 @@
-// What every operation of the EVM takes from the stack and gives to it, and where it writes memory, by
-// the names that nodes use.
+// The operations of the EVM, by the names that nodes use: how many stack entries each takes and gives, and where it
+// writes memory.
 
 export type Operation = {
   readonly name: string;
   readonly takes: number;
   readonly gives: number;
-  /** Where on the stack, from its top, offset and size of the memory are that it writes. */
+  /** The stack entries, counted from the top, with the offset and the size of the memory that the operation writes. */
   readonly written?: { readonly offset: number; readonly size: number | "word" | "byte" };
 };
 
 type Named = Pick<Operation, "name">;
 
-/** undefined for what no EVM knows: nodes write "INVALID" or "opcode 0x0c not defined". */
+/** undefined for an opcode that no EVM knows: nodes write "INVALID" or "opcode 0x0c not defined". */
 export const operationNamed = (name: string): Operation | undefined =>
   operations.get(name) ?? operations.get(aliases[name.toUpperCase()] ?? name.toUpperCase());
 
@@ -20,7 +20,7 @@ export const isCall = ({ name }: Named): boolean =>
 
 export const isCreate = ({ name }: Named): boolean => name === "CREATE" || name === "CREATE2";
 
-/** Whether a frame ends after it as the code meant it: with success, or a revert. */
+/** Whether the operation ends its frame as the code meant it: with success, or a revert. */
 export const isHalt = ({ name }: Named): boolean =>
   name === "RETURN" || name === "STOP" || name === "REVERT" || name === "SELFDESTRUCT";
 
@@ -51,7 +51,7 @@ const TABLE = `
 6 1: DELEGATECALL STATICCALL
 7 1: CALL CALLCODE`;
 
-/** OpenEthereum counts the word that MLOAD reads among what is written, and so do Besu and Erigon. */
+/** For OpenEthereum, Besu and Erigon, MLOAD writes the word that it reads. */
 const written: Readonly<Record<string, Operation["written"]>> = {
   MLOAD: { offset: 0, size: "word" },
   MSTORE: { offset: 0, size: "word" },
@@ -84,7 +84,7 @@ const operations: ReadonlyMap<string, Operation> = new Map([
       return names.split(" ").map((name) => operation(name, takes ?? 0, gives ?? 0));
     }),
   ...count(32).map((size) => operation(`PUSH${size}`, 0, 1)),
-  // These push all that they looked at, as OpenEthereum sees it.
+  // For OpenEthereum, DUP and SWAP push all stack entries that they reach.
   ...count(16).map((reach) => operation(`DUP${reach}`, reach, reach + 1)),
   ...count(16).map((reach) => operation(`SWAP${reach}`, reach + 1, reach + 1)),
 ]);

@@ -1,32 +1,32 @@
-// One operation of a `vmTrace`. It is pending until the next step of its frame shows what it did; then it becomes one
-// entry of `ops`, as OpenEthereum writes it.
+// One operation of a `vmTrace`. An operation is pending until the next step of its frame shows its effects; then it
+// becomes one entry of `ops`, as OpenEthereum writes it.
 import { isCall, isCreate, isHalt, isJump, type Operation, operationNamed } from "./opcodes.ts";
 import { memorySize, memorySlice, type Step, stackCount, stackItem } from "./struct-logs.ts";
 
-/** What a call or create begins. */
+/** The frame that a call or create begins. */
 type Entry =
   | {
       readonly kind: "call";
       /** The address whose code runs. */
       readonly address: string;
       readonly isStatic: boolean;
-      /** Whether the call surely began if all gas that it passed on was used. */
+      /** Whether the call surely began if all gas that the call passed on was used. */
       readonly isEnteredWhenSpent: boolean;
     }
   | { readonly kind: "create"; readonly init: string };
 
-/** It does not keep the step, which can be large: the frame of a call may have many steps. */
+/** An operation without its step, which can be large: a call stays pending while the steps of its frame arrive. */
 export type PendingOperation = {
   readonly pc: number;
   readonly gas: number;
   readonly cost: number;
   readonly name: string;
-  /** How many stack entries it adds; undefined for an unknown operation, whose next step cannot be read. */
+  /** How many stack entries the operation adds; undefined for an unknown one, whose next step cannot be read. */
   readonly gives: number | undefined;
   readonly area: { readonly offset: number; readonly size: number } | null;
   readonly store: { readonly key: string; readonly val: string } | null;
   readonly entry: Entry | undefined;
-  /** What a RETURN in the frame of a create returns. */
+  /** The bytes that a RETURN in the frame of a create returns; "0x" for any other operation. */
   readonly returned: string;
   /** How the operation ended if it is the last one of its frame. */
   readonly endsAs: OperationEnding;
@@ -53,7 +53,7 @@ function areaOf(step: Step, { written }: Operation): PendingOperation["area"] {
   if (!written) return null;
   const offset = stackCount(step, written.offset);
   const size = sizes[written.size] ?? stackCount(step, Number(written.size));
-  // If these are no numbers, no transaction has the gas for such an operation.
+  // No transaction has the gas for an operation whose offset or size is too large for a number.
   return offset === undefined || !size ? null : { offset, size };
 }
 
@@ -74,14 +74,14 @@ function entryOf(step: Step, operation: Operation, endsAs: OperationEnding): Ent
     kind: "call",
     address: `0x${target.slice(2).padStart(40, "0").slice(-40)}`,
     isStatic: operation.name === "STATICCALL",
-    // A call without value can be forbidden by its depth only. With value it would get gas, too.
+    // Only its depth can forbid a call without value. A forbidden call with value returns more: its stipend, too.
     isEnteredWhenSpent: step.depth <= MAX_DEPTH || stackItem(step, 0) !== "0x0",
   };
 }
 
 const MAX_DEPTH = 1024;
 
-/** A part of the memory. @param at Where the stack has its offset, and its size behind it. */
+/** A part of the memory. @param at The stack entry that has its offset; the next entry has its size. */
 function slice(step: Step, at: number): string {
   const offset = stackCount(step, at) ?? 0;
   const size = stackCount(step, at + 1) ?? 0;
@@ -125,7 +125,7 @@ function endingOf(
   return cost === 0 ? "unbegun" : "failed";
 }
 
-/** The words of geth, revm, Nethermind and Besu. */
+/** The words of geth, revm, Nethermind and Besu for operations that did not begin. */
 const UNBEGUN =
   /stack ?(under|over)flow|stack limit|insufficient.?stack|too.?many.?stack|invalid.?op|opcode.?not.?found|not.?activated|undefined.?instruction|bad.?instruction|gas uint64 overflow/i;
 
@@ -166,7 +166,7 @@ export class CodeBook {
 
 /** The parts of an operation that are known only when it has ended. */
 export type Executed = {
-  /** The frame that it began, if that frame has no steps. */
+  /** The frame that the operation began, if that frame has no steps. */
   readonly sub: { readonly code: string; readonly ops: readonly [] } | null;
   /** The cost of a call or create includes the gas that it passes on, without the stipend. */
   readonly cost: number;
@@ -197,7 +197,7 @@ type Surroundings = {
   readonly codes: CodeBook;
 };
 
-/** @returns undefined when the next step does not show what the operation did, or contradicts it. */
+/** The executed operation; undefined when the next step does not show its effects, or contradicts them. */
 export function executed(
   pending: PendingOperation,
   { next, sub, codes }: Surroundings,
@@ -235,8 +235,8 @@ function writtenBy(
 }
 
 /**
- * OpenEthereum begins a trace for each frame, also for accounts without code and precompiled contracts, but not when
- * depth or balance forbid the call: such a call returns all gas that it passed on.
+ * The trace of a frame without steps. OpenEthereum begins one also for accounts without code and precompiled contracts,
+ * but not when depth or balance forbid the call: such a call returns all gas that it passed on.
  */
 function withoutSteps(
   { entry, gas, cost }: PendingOperation,
@@ -267,8 +267,8 @@ function costOf(
 }
 
 /**
- * Whether the cost of a create includes the gas that it passes on (anvil). Then what is left is a 64th of the gas after
- * the create's own cost, which is at least 32,000.
+ * Whether the cost of a create includes the gas that it passes on (anvil). Then the gas left is a 64th of the gas after
+ * the create's own cost, which is at least 32,000 gas.
  */
 const isCountedIn = ({ gas, cost }: Pick<PendingOperation, "gas" | "cost">): boolean =>
   gas - 64 * (gas - cost) >= CREATION;

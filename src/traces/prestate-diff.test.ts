@@ -146,7 +146,7 @@ describe("what cannot be read", () => {
     expect(read(JSON.parse(`{"__proto__": {"${a}": {}}}`))).toBeUndefined();
   });
 
-  /** With `wrong` in the place of each value in turn, and as a name beside it. */
+  /** The value with `wrong` in the place of each of its values in turn, and as the name of one more member. */
   function mutantsOf(value: unknown, wrong: unknown): unknown[] {
     if (typeof value !== "object" || value === null) return [wrong];
     const inside = Object.entries(value).flatMap(([name, member]) =>

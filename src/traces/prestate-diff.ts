@@ -1,5 +1,5 @@
-// The `stateDiff` of a transaction out of geth's prestateTracer with diffMode, which geth, erigon, reth, nethermind and
-// anvil write almost alike. Pure, and never throws whatever the node wrote.
+// Makes a transaction's `stateDiff` from the result of geth's prestateTracer with diffMode, which geth, erigon, reth,
+// nethermind and anvil write almost alike. Pure, and never throws, whatever the node wrote.
 import { isAbsent, isJson } from "../proofs/json.ts";
 import {
   type AccountDiff,
@@ -14,7 +14,7 @@ import {
   ZERO_WORD,
 } from "./state-diff.ts";
 
-/** undefined when the answer cannot be read. */
+/** The state diff; undefined when the tracer's result cannot be read. */
 export function stateDiffOf(diff: unknown): StateDiff | undefined {
   const { pre, post } = Object(diff) as Readonly<Record<string, unknown>>;
   const written = readAccounts(pre);
@@ -33,11 +33,11 @@ type Account = {
   readonly balance: string;
   readonly nonce: string;
   readonly code: string;
-  /** Slots that are not there are zero. */
+  /** Missing slots are zero. */
   readonly storage: ReadonlyMap<string, string>;
 };
 
-/** undefined when there was none: some nodes write it down as one without anything. */
+/** undefined when the account did not exist, which some nodes write as an empty account. */
 function accountBefore(written: WrittenAccount | undefined): Account | undefined {
   const before = {
     balance: written?.balance ?? "0x0",
@@ -48,7 +48,7 @@ function accountBefore(written: WrittenAccount | undefined): Account | undefined
   return isEmpty(before) ? undefined : before;
 }
 
-/** undefined when there is none any more. */
+/** undefined when the account no longer exists. */
 function accountAfter(
   before: Account | undefined,
   changed: WrittenAccount | undefined,
@@ -60,7 +60,7 @@ function accountAfter(
     code: changed.code ?? before?.code ?? "0x",
     storage: changed.storage,
   };
-  // A contract never loses its code alone, and a delegation (EIP-7702) goes with a higher nonce.
+  // A contract loses its code only with everything else; the end of a delegation (EIP-7702) raises the nonce.
   const isDestroyed =
     before && before.code !== "0x" && changed.code === "0x" && changed.nonce === undefined;
   const mayBeEmpty = !before || changed.balance === "0x0"; // EIP-161
@@ -87,7 +87,7 @@ function accountDiffOf(
   return isUnchanged(diff) ? undefined : diff;
 }
 
-/** What an account that existed had not stored is a word of zeros, not nothing. */
+/** A slot that an existing account had not written was a word of zeros before, and not absent. */
 function storageDiffOf(
   before: ReadonlyMap<string, string> | undefined,
   after: ReadonlyMap<string, string>,
@@ -102,7 +102,7 @@ function storageDiffOf(
   );
 }
 
-/** What was written of an account; the rest is zero, or in `post` as it was before. */
+/** The members that a node wrote of an account; the others are zero in `pre`, and unchanged in `post`. */
 type WrittenAccount = {
   readonly balance?: string | undefined;
   readonly nonce?: string | undefined;
@@ -112,7 +112,7 @@ type WrittenAccount = {
 
 type WrittenAccounts = ReadonlyMap<string, WrittenAccount>;
 
-/** undefined when it is anything else. */
+/** undefined when the value is not a map of accounts by address. */
 const readAccounts = (value: unknown): WrittenAccounts | undefined =>
   readMap(value, readAddress, readAccount);
 
@@ -125,7 +125,7 @@ function readAccount(value: unknown): WrittenAccount | undefined {
     ? new Map<string, string>()
     : readMap(value["storage"], readWord, readWord);
   if (!balance || !nonce || !code || !storage) return undefined;
-  // Code that was taken away is left out; only its hash tells.
+  // Nodes leave out code that was removed; only its hash tells.
   const isBare = code.value === undefined && hashesOfNoCode.includes(value["codeHash"]);
   return {
     balance: balance.value,
@@ -140,7 +140,7 @@ const hashesOfNoCode: readonly unknown[] = [
   "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470", // keccak of nothing
 ];
 
-/** undefined when it is there, but unreadable. */
+/** undefined when the value exists but cannot be read. */
 function optional(
   value: unknown,
   read: (value: unknown) => string | undefined,
@@ -150,7 +150,7 @@ function optional(
   return text === undefined ? undefined : { value: text };
 }
 
-/** undefined when a key or a value of it is unreadable. */
+/** undefined when a key or a value cannot be read. */
 function readMap<T>(
   value: unknown,
   readKey: (key: string) => string | undefined,

@@ -1,5 +1,5 @@
-// What a transaction changed: the `stateDiff` of OpenEthereum, and a node's own one in one spelling whichever node wrote
-// it. Pure, and never throws whatever the node wrote.
+// The `stateDiff` of OpenEthereum, and the translation of any node's own stateDiff into one spelling. Pure, and never
+// throws, whatever the node wrote.
 import { isData } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 
@@ -17,12 +17,12 @@ export type AccountDiff = {
   readonly storage: Readonly<Record<string, AccountChange>>;
 };
 
-/** By address; slots and addresses in lower case and in order, only what changed. */
+/** By address: only changed accounts and slots, in lower case and in order. */
 export type StateDiff = Readonly<Record<string, AccountDiff>>;
 
 export const ZERO_WORD = `0x${"0".repeat(64)}`;
 
-/** undefined stands for what does not exist. */
+/** The change of a value; undefined where the account did not exist before, or does not after. */
 export function changeOf(from: string | undefined, to: string | undefined): AccountChange {
   if (from === to) return "=";
   if (from === undefined) return { "+": to ?? "" };
@@ -32,7 +32,7 @@ export function changeOf(from: string | undefined, to: string | undefined): Acco
 export const isUnchanged = ({ balance, code, nonce, storage }: AccountDiff): boolean =>
   balance === "=" && code === "=" && nonce === "=" && Object.keys(storage).length === 0;
 
-/** An object of what is not undefined, its keys in order. */
+/** An object of the entries that are not undefined, with its keys in order. */
 export const sortedObject = <T>(entries: Iterable<readonly [string, T | undefined]>) =>
   Object.fromEntries(
     [...entries]
@@ -40,7 +40,7 @@ export const sortedObject = <T>(entries: Iterable<readonly [string, T | undefine
       .sort(([left], [right]) => (left < right ? -1 : 1)),
   );
 
-/** Nodes write a nonce as a number, and some pad a number with zeros. */
+/** A QUANTITY without padding: nodes write a nonce as a number, and some pad numbers with zeros. */
 export function readQuantity(value: unknown): string | undefined {
   if (typeof value === "number")
     return Number.isSafeInteger(value) && value >= 0 ? `0x${value.toString(16)}` : undefined;
@@ -59,13 +59,13 @@ export const readData = (value: unknown): string | undefined =>
 export const readAddress = (value: string): string | undefined =>
   value.length === 42 ? readData(value) : undefined;
 
-/** Of a number of at most 256 bits. */
+/** The hex digits of a number of at most 256 bits. */
 const digitsOf = (value: unknown): string | undefined =>
   typeof value === "string" && /^0x[0-9a-f]{0,64}$/i.test(value)
     ? value.slice(2).toLowerCase()
     : undefined;
 
-/** undefined when it cannot be read. */
+/** A node's own stateDiff in the one spelling; undefined when it cannot be read. */
 export function normaliseStateDiff(diff: unknown): StateDiff | undefined {
   if (!isJson(diff)) return undefined;
   const accounts: [string, AccountDiff | undefined][] = [];
@@ -110,11 +110,11 @@ function normaliseStorage(storage: unknown, fate: Fate): AccountDiff["storage"] 
   return sortedObject(slots);
 }
 
-/** A slot of an account that was born or died may be written though it never held anything. */
+/** Whether a slot never held anything: nodes may list such slots of an account that was born or died. */
 const areZeros = (change: Exclude<AccountChange, "=">): boolean =>
   Object.values(change).every((value) => value === ZERO_WORD);
 
-/** Code and slots may be new or gone in an account that lives on; these two only with the account. */
+/** The fate that a balance or nonce shows: these appear and vanish only with the account, unlike code and slots. */
 const fateOf = (change: AccountChange): Fate | undefined => {
   if (change === "=") return undefined;
   if ("+" in change) return "born";
@@ -122,8 +122,8 @@ const fateOf = (change: AccountChange): Fate | undefined => {
 };
 
 /**
- * As the account as a whole fares. Nethermind writes "=" for the code of accounts that are born
- * without, and others "+" for the first code of an account that had existed.
+ * Makes a change agree with the account's fate: Nethermind writes "=" for the code of accounts that are born without
+ * code, and other nodes write "+" for the first code of an account that had existed.
  */
 function suited(change: AccountChange, fate: Fate, nothing: string): AccountChange {
   const { from, to } = endsOf(change);
@@ -138,7 +138,7 @@ function endsOf(change: AccountChange): { from?: string; to?: string } {
   return "-" in change ? { from: change["-"] } : change["*"];
 }
 
-/** undefined when it is none; nodes and libraries leave out what did not change. */
+/** undefined when the value is no change. Nodes and libraries may leave out unchanged members. */
 function readChange(
   value: unknown,
   read: (value: unknown) => string | undefined,

@@ -8,7 +8,7 @@ export type Step = {
   readonly op: string;
   /** The gas before the step. */
   readonly gas: number;
-  /** The cost of a call includes the gas that it passes on, that of a create does not. Infinite where the node's number overflowed. */
+  /** In gas. The cost of a call includes the gas that it passes on, that of a create does not. Infinite on overflow. */
   readonly cost: number;
   readonly depth: number;
   /** The stack before the step; its top is the last entry. */
@@ -49,7 +49,7 @@ export function stackCount(step: Step, index: number): number | undefined {
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-/** A part of the memory as DATA. Bytes beyond its end are zero, as in the EVM. undefined when the memory cannot be read. */
+/** A part of the memory as DATA, with zeros beyond its end, as in the EVM. undefined when it cannot be read. */
 export function memorySlice(memory: unknown, offset: number, size: number): string | undefined {
   const text = memoryText(memory, offset, size);
   return text === undefined ? undefined : `0x${text.toLowerCase().padEnd(2 * size, "0")}`;
@@ -91,7 +91,7 @@ function readCount(value: unknown, ifTooLarge?: number): number | undefined {
   return Number.isInteger(count) ? count : undefined;
 }
 
-/** The error as a text: some nodes write an object. */
+/** The error as text, since some nodes write an object. */
 function errorText(error: unknown): string {
   if (isAbsent(error) || error === false) return "";
   return typeof error === "string" ? error : JSON.stringify(error);

@@ -1,8 +1,8 @@
-// How the last operation of a frame ends, which few nodes tell.
+// The end of a frame's last operation, which few nodes tell; and steps that contradict each other.
 import { describe, expect, it } from "vitest";
 import { A, B, below, log, opsOf, tell } from "../../test/support/vm-trace-steps.ts";
 
-/** The top frame ends with it. */
+/** The entry of an operation with which the top frame ends. */
 const endOf = (last: object) => opsOf([last])[0];
 
 describe("a last operation", () => {
@@ -13,7 +13,7 @@ describe("a last operation", () => {
     { op: "REVERT", stack: ["0x0", "0x0"], rest: { error: "execution reverted" } },
     { op: "SELFDESTRUCT", stack: ["0x0"] },
     { op: "SUICIDE", stack: ["0x0"] },
-    { op: "JUMP", stack: ["0x3"] }, // OpenEthereum looks where it goes only afterwards
+    { op: "JUMP", stack: ["0x3"] }, // OpenEthereum checks the destination only afterwards
     { op: "JUMPI", stack: ["0x1", "0x3"], rest: { error: "invalid jump destination" } },
   ])("$op $rest.error was done", ({ op, stack, rest }) => {
     const last = log(op, stack, rest);
@@ -26,7 +26,7 @@ describe("a last operation", () => {
     { what: "an SSTORE out of gas, by geth", op: "SSTORE", error: "out of gas", gasCost: 0 },
     { what: "an SSTORE out of gas, told by its cost", op: "SSTORE", gasCost: 20_000 },
     { what: "an SSTORE in a static frame", op: "SSTORE", gasCost: 50 },
-    // What geth tells of a price that it did not compute to its end: docs/traces.md.
+    // geth tells only a part of a price that it did not compute to its end: docs/traces.md.
     {
       ...{ what: "an SSTORE in a static frame, by geth", op: "SSTORE" },
       ...{ error: "out of gas: write protection", gasCost: 0 },

@@ -1,8 +1,8 @@
-// What calls and creates enter, and what they do not.
+// The frames that calls and creates enter, and those that they do not.
 import { describe, expect, it } from "vitest";
 import { A, B, below, log, opsOf, tell } from "../../test/support/vm-trace-steps.ts";
 
-/** Of the stack, top last. */
+/** A step of a call operation; the top of its stack is the last entry. */
 const callOf = (op: string, rest = {}) => {
   const value = op === "CALL" || op === "CALLCODE" ? ["0x0"] : [];
   return log(op, ["0x0", "0x0", "0x0", "0x0", ...value, B, "0x3c"], { gasCost: 63, ...rest });
@@ -116,7 +116,7 @@ describe("a create", () => {
     const salt = op === "CREATE2" ? ["0x7"] : [];
     return log(op, [...salt, "0x6", "0x1", "0x0"], { gas: 1_000, gasCost: 360, memory, ...rest });
   };
-  /** Leaves a STOP as code. */
+  /** The step of a RETURN that leaves a STOP as the code of the contract. */
   const leaves = below("RETURN", ["0x1", "0x0"], {
     pc: 5,
     gas: 600,

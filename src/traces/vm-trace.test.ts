@@ -117,7 +117,7 @@ describe("the text", () => {
   it("holds back nothing but the operation that is not over", () => {
     const many = Array.from({ length: 500 }, () => log("JUMPDEST"));
     const { pieces } = tell(many);
-    // The beginning, each operation, and the end.
+    // A piece for the beginning, one for each operation, and one for the end.
     expect(pieces).toHaveLength(502);
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(150);
   });
@@ -239,7 +239,7 @@ it.each([
   null,
   "0x",
   [],
-  { code: "0x", ops: [] }, // what Erigon writes of a transfer
+  { code: "0x", ops: [] }, // Erigon's vmTrace of a transfer
   { code: "0x", ops: null },
   { code: "0x", ops: [null, 1, { pc: 1, sub: [1] }] },
 ])("leaves %j as it is", (value) => {

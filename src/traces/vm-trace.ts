@@ -1,5 +1,5 @@
-// The `vmTrace` of OpenEthereum, out of the steps that geth gives of a transaction (its struct logs):
-// written as JSON while they come, so that a transaction of any length takes no memory but its open frames.
+// Writes OpenEthereum's `vmTrace` from the steps that geth gives of a transaction (its struct logs), as JSON and while
+// they arrive, so that a transaction of any length takes no memory except for its open frames.
 import { isData } from "../evm/values.ts";
 import { isJson } from "../proofs/json.ts";
 import type { GasLeft } from "./gas.ts";
@@ -15,17 +15,17 @@ import {
 import { readStep, type Step } from "./struct-logs.ts";
 
 export type VmTraceOptions = {
-  /** What the transaction calls, or the init code of the contract that it creates. */
+  /** The account that the transaction calls, or the init code of the contract that it creates. */
   readonly top: { readonly to: string } | { readonly init: string };
   readonly maxSteps: number;
-  /** Of the text. */
+  /** The most bytes of the text. */
   readonly maxBytes: number;
 };
 
 export type VmTraceParts = {
-  /** The code of an account before the transaction, "0x" where there is none; undefined when not known. */
+  /** The code of an account before the transaction, "0x" for an account without code; undefined when not known. */
   readonly codeOf: (address: string) => string | undefined;
-  /** Takes the text piece by piece. It is worth nothing unless the outcome is "written". */
+  /** Takes the text piece by piece. The text is of no use unless the outcome is "written". */
   readonly write: (json: string) => void;
 };
 
@@ -39,7 +39,7 @@ type OpenFrame = {
   readonly isStatic: boolean;
   readonly isCreate: boolean;
   readonly codeSize: number;
-  /** The operation that the last step began, and what became of the frame that it entered. */
+  /** The operation of the last step, and the frame that this operation entered. */
   pending: PendingOperation | undefined;
   sub: SubFrame | undefined;
 };
@@ -48,7 +48,7 @@ export class VmTraceWriter {
   readonly #options: VmTraceOptions;
   readonly #text: VmTraceText;
   readonly #codes: CodeBook;
-  /** From the top frame to the one that runs. */
+  /** The open frames, from the top frame to the running one. */
   readonly #open: OpenFrame[] = [];
   #steps = 0;
   #gasLeft: number | undefined;
@@ -60,7 +60,7 @@ export class VmTraceWriter {
     this.#codes = new CodeBook(parts.codeOf);
   }
 
-  /** Takes the next of `structLogs`; false when there is no use in further ones. */
+  /** Takes the next entry of `structLogs`; false when no further entries are needed. */
   add(structLog: unknown): boolean {
     if (this.#trouble) return false;
     const step = readStep(structLog);
@@ -71,7 +71,7 @@ export class VmTraceWriter {
     return this.#trouble === undefined;
   }
 
-  /** Once, after the last step. */
+  /** Ends the text. To be called once, after the last step. */
   finish(): VmTraceOutcome {
     if (this.#steps === 0) this.#openTop(1);
     while (this.#open.length > 0 && !this.#trouble) this.#close();
@@ -79,7 +79,7 @@ export class VmTraceWriter {
     return this.#trouble ?? { kind: "written" };
   }
 
-  /** What the top frame had left at its end; undefined when it failed. Once it is finished. */
+  /** The gas that the top frame left at its end, to be read after `finish`; undefined when the frame failed. */
   gasLeft(): GasLeft | undefined {
     return this.#steps === 0 ? "nothing ran" : this.#gasLeft;
   }
@@ -122,7 +122,7 @@ export class VmTraceWriter {
     } else this.#giveUp("code that is not known");
   }
 
-  /** The frame that runs has no further step. */
+  /** Ends the running frame, which has no further step. */
   #close(): void {
     const frame = this.#open.at(-1);
     if (frame?.pending) this.#settleLast(frame, frame.pending);
@@ -144,7 +144,7 @@ export class VmTraceWriter {
 
   #settleLast(frame: OpenFrame, pending: PendingOperation): void {
     const { sub, codeSize } = frame;
-    // Behind the end of the code stands a STOP only for nodes.
+    // Nodes give a STOP behind the end of the code, OpenEthereum does not.
     if (!sub && (pending.endsAs === "unbegun" || pending.pc >= codeSize)) return;
     const done = executed(pending, { sub, codes: this.#codes });
     if (done) this.#write(frame, pending, done);
@@ -165,14 +165,14 @@ const leftAfter = (last: PendingOperation | undefined): number | undefined =>
   last?.endsAs === "done" ? last.gas - last.cost : undefined;
 
 /**
- * The JSON of a `vmTrace`, in pieces, of checked hex. What is known of an operation before it is over comes first, so
- * that what it enters can be written while that runs.
+ * The JSON of a `vmTrace`, in pieces; all its strings are checked hex. An operation's `pc` comes first, and its cost and
+ * effects come last, so that the frame that it enters can be written while that frame runs.
  */
 class VmTraceText {
   readonly #options: Pick<VmTraceOptions, "maxBytes">;
   readonly #parts: Pick<VmTraceParts, "write">;
   #bytes = 0;
-  /** Whether the frame that is open has an operation. */
+  /** Whether the open frame has an operation already. */
   #hasOperation = false;
 
   constructor(options: Pick<VmTraceOptions, "maxBytes">, parts: Pick<VmTraceParts, "write">) {
@@ -180,7 +180,7 @@ class VmTraceText {
     this.#parts = parts;
   }
 
-  /** Then nothing of what was too much was written. */
+  /** Whether the text is longer than `maxBytes`; the pieces beyond it were not written. */
   isTooLarge(): boolean {
     return this.#bytes > this.#options.maxBytes;
   }
@@ -195,7 +195,7 @@ class VmTraceText {
     this.#hasOperation = true;
   }
 
-  /** One that enters a frame, which is written next. */
+  /** Begins an operation that enters a frame; the frame is written next. */
   beginOperation(pc: number): void {
     this.#write(this.#beginning(pc));
   }
@@ -204,7 +204,7 @@ class VmTraceText {
     this.#write(ending(cost, ex));
   }
 
-  /** One that did not enter a frame with steps. */
+  /** Writes an operation that entered no frame with steps. */
   operation(pc: number, { sub, cost, ex }: Executed): void {
     this.#write(this.#beginning(pc) + JSON.stringify(sub) + ending(cost, ex));
     this.#hasOperation = true;
@@ -224,11 +224,10 @@ const ending = (cost: number, ex: Executed["ex"]): string =>
   `,"cost":${cost},"ex":${JSON.stringify(ex)}}`;
 
 /**
- * The `vmTrace` of a node's own trace_replayTransaction, without what Erigon adds to each operation: `idx` and `op`.
- * Anything else in operations stays as it is.
- *
- * @returns undefined for what revm (reth, anvil) gives: its `used` is the gas before the operation, creations
- * have no code, and every operation writes memory, if only nothing.
+ * The `vmTrace` of a node's own trace_replayTransaction, without the members that Erigon adds to operations, `idx` and
+ * `op`. Operations stay unchanged otherwise.
+ * @returns undefined for the vmTrace of revm (reth, anvil): its `used` is the gas before the operation, its creations
+ * have no code, and every operation writes memory, if only zero bytes.
  */
 export function normaliseVmTrace(vmTrace: unknown): unknown {
   const top: Record<string, unknown> = { vmTrace };

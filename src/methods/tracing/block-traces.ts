@@ -1,4 +1,4 @@
-// The traces of whole blocks: a node's own, or put together from the traces of its transactions.
+// The traces of whole blocks: a node's own answer, or joined from the traces of the block's transactions.
 import { type BlockReference, pointerOf } from "../../evm/block-reference.ts";
 import { toQuantity } from "../../evm/values.ts";
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
@@ -16,14 +16,14 @@ import { askSource, firstOf, type Source } from "./sources.ts";
 /** How many transactions of a block are traced at the same time. */
 const AT_ONCE = 4;
 
-/** As trace_block answers it; undefined when the block is unknown. */
+/** The answer of trace_block; undefined when the block is unknown. */
 export async function blockTraces(
   reference: BlockReference,
   context: CallContext,
 ): Promise<readonly unknown[] | undefined> {
   if (!context.chain) {
     const own = await askSource(ownTraces, { reference: plain(reference) }, context);
-    // Some nodes give the same for an empty block as for one that they do not know.
+    // Some nodes answer an empty list for an empty block and for an unknown one.
     if (own.kind === "result" && own.value.length > 0) return own.value;
     if (own.kind === "refused") throw own.error;
   }
@@ -65,7 +65,7 @@ const ownTraces: Source<AskedBlock, readonly unknown[]> = {
 };
 
 type Wishes = {
-  /** Whether the gas that the top calls used is wanted; steps tell it, too. */
+  /** Whether to ask nodes for the gas that the top calls used; the steps of a vmTrace tell it, too. */
   readonly isGasWanted: boolean;
 };
 
@@ -84,7 +84,7 @@ async function treesOf(
   });
 }
 
-/** As trace_replayBlockTransactions answers it; undefined when the block is unknown. */
+/** The answer of trace_replayBlockTransactions; undefined when the block is unknown. */
 export async function blockReplays(
   reference: BlockReference,
   types: readonly TraceType[],
@@ -143,8 +143,8 @@ function joined(values: readonly AnswerJson[]): AnswerJson {
 }
 
 /**
- * A node's own list of a block's traces: each transaction's in OpenEthereum's form, rewards as they came. Undefined
- * when it is no such list.
+ * Reads a node's own list of a block's traces: those of transactions in OpenEthereum's form, rewards unchanged.
+ * Undefined when the result is no such list.
  */
 function blockEntries(result: unknown): readonly Json[] | undefined {
   if (!Array.isArray(result) || !result.every(isJson)) return undefined;
@@ -160,13 +160,13 @@ function blockEntries(result: unknown): readonly Json[] | undefined {
     const traces = tracesOfFlat(own);
     const position = positionIn(own);
     if (!traces || !position) return undefined;
-    // One by one, since there may be more than a function takes arguments.
+    // One by one, since there may be more entries than a function takes arguments.
     for (const entry of placed(traces, String(hash).toLowerCase(), position)) entries.push(entry);
   }
   return entries;
 }
 
-/** The entries from here on that are of the same transaction, or of none. */
+/** The entries from `start` on that belong to the same transaction, or to none. */
 function runOf(entries: readonly Json[], start: number): readonly Json[] {
   const hash = entries[start]?.["transactionHash"] ?? null;
   let end = start;
@@ -174,7 +174,7 @@ function runOf(entries: readonly Json[], start: number): readonly Json[] {
   return entries.slice(start, end);
 }
 
-/** Whether these are the traces of all transactions of the block, and of no other block's. */
+/** Whether the entries are of this block alone, and of all its transactions. */
 function isOfBlock(entries: readonly Json[], { position, transactions }: MinedBlock): boolean {
   const hashes = new Set(entries.map((entry) => entry["transactionHash"] ?? null));
   hashes.delete(null);

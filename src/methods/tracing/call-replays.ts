@@ -1,4 +1,4 @@
-// What a call would do, as trace_call answers it: a node's own answer, or made from its debug_traceCall.
+// trace_call: a node's own answer, or an answer derived from debug_traceCall.
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { type CallObject, forAnyNode, withCappedGas } from "../../evm/call-object.ts";
 import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
@@ -16,7 +16,7 @@ import { askSource, firstOf, type Source, type TracedCall, whyNoSource } from ".
 import { callDiffSource } from "./state-diffs.ts";
 import { callCodesSource, codeAt, STEPS, stepThrough, type VmTrace } from "./vm-traces.ts";
 
-/** As trace_call answers it. @throws RpcError -32001 when the block is unknown. */
+/** The answer of trace_call. @throws RpcError -32001 when the block is unknown. */
 export async function callReplay(
   given: { call: CallObject; types: readonly TraceType[]; block: BlockReference },
   context: CallContext,
@@ -49,7 +49,7 @@ async function derived(
 ): Promise<Parts> {
   const block = await findMinedBlock(reference, context);
   if (!block) throw errors.headerNotFound();
-  // A node that is given no gas uses an amount of its own; the tree should begin with a known one.
+  // A node uses an amount of its own where a call names no gas, but the tree should begin with a known amount.
   const call = { ...traced.call, gas: traced.call.gas ?? block.gasLimit };
   const asked = { ...traced, call };
   const isCreate = (call.to ?? null) === null;

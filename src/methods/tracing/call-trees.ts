@@ -1,4 +1,4 @@
-// The call tree of a mined transaction, from whatever its nodes can give.
+// The call tree of a mined transaction or a call, by the methods that nodes have for it.
 import { isQuantity, toQuantity } from "../../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
 import {
@@ -21,9 +21,9 @@ import {
 export type CallTree = {
   /** In OpenEthereum's form, the top call first. */
   readonly traces: readonly Trace[];
-  /** What the top call returned, or the code of the contract it made; undefined when no node told it. */
+  /** The output of the top call, or the code of the contract that it created; undefined when no node told it. */
   readonly output: string | undefined;
-  /** Whether the top call's gasUsed is what the sender paid for, as tracers tell it. */
+  /** Whether the top call's gasUsed is the gas that the sender paid for, as tracers count it. */
   readonly isGasPaid: boolean;
 };
 
@@ -40,8 +40,8 @@ export const placed = (traces: readonly Trace[], hash: string, { block, index }:
 
 const TREE = { words: "with callTracer", options: { tracer: "callTracer" } };
 /**
- * By default this tracer leaves out calls to precompiled contracts, also those with value. And it writes "Out of gas"
- * for a write in a static call where it should use OpenEthereum's words (geth, call_flat.go).
+ * By default this tracer leaves out calls to precompiled contracts, also calls with value. For a write in a static call
+ * it writes "Out of gas" and not OpenEthereum's words (geth, call_flat.go).
  */
 const FLAT = { tracer: "flatCallTracer", tracerConfig: { includePrecompiles: true } };
 
@@ -56,13 +56,13 @@ const frameTree = (result: unknown, options?: TreeOptions): CallTree | undefined
   return traces?.[0] && { traces, output: String(output), isGasPaid: true };
 };
 
-/** A call that failed may have returned something, which is not in its trace. */
+/** undefined for a failed call that may have returned bytes, since its trace does not have them. */
 function outputIn({ result, error }: Trace): string | undefined {
   if (error !== undefined) return GIVES_NOTHING.test(error) ? "0x" : undefined;
   return String(result?.["output"] ?? result?.["code"] ?? "0x");
 }
 
-/** Only a revert returns something. */
+/** Matches every error except a revert, which alone returns bytes. */
 const GIVES_NOTHING = /^(?!.*revert)/i;
 
 const optionsFor = ({ intrinsicGas, json }: MinedTransaction): TreeOptions => ({
@@ -82,7 +82,7 @@ const replayed = replaySources("trace", "", (replay) => {
   return tree && { ...tree, output: String(replay["output"] ?? "0x") };
 });
 
-/** First the ways to trace one transaction by its hash alone, then those that trace whole blocks only. */
+/** First the sources that trace one transaction by its hash, then those that trace whole blocks. */
 export const treeSources: readonly Source<MinedTransaction, CallTree>[] = [
   {
     name: "trace_transaction",
@@ -112,7 +112,7 @@ export const treeSources: readonly Source<MinedTransaction, CallTree>[] = [
   ...[traced.byHash, traced.byNumber, replayed.inBlock],
 ];
 
-/** All trees of a block in one call. */
+/** All trees of a block in one call to a node. */
 export const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
   name: traced.byHash.name,
   params: ({ position }) => [position.hash, TREE.options],
@@ -125,7 +125,7 @@ export const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
 export const callTreeSource = (gas: TreeOptions): Source<TracedCall, CallTree> =>
   callSource(TREE, (result) => frameTree(result, gas));
 
-/** The top call alone, for what it returned. */
+/** The top call alone, for its output. */
 export const topCallSource: Source<MinedTransaction, CallTree> = {
   name: traced.alone.name,
   params: ({ hash }) => [hash, { ...TREE.options, tracerConfig: { onlyTopCall: true } }],
@@ -135,13 +135,13 @@ export const topCallSource: Source<MinedTransaction, CallTree> = {
 const entriesOf = (result: unknown): readonly Json[] =>
   Array.isArray(result) ? result.filter(isJson) : [];
 
-/** Whether the trace is of this block: a node on another branch traces what the transaction did there. */
+/** Whether the trace is of this block: a node on another branch traces the transaction as it ran there. */
 function isOfThis(result: unknown, { block }: MinedTransaction): boolean {
   const blockHash = entriesOf(result)[0]?.["blockHash"];
   return isAbsent(blockHash) || isOf(block.hash, blockHash);
 }
 
-/** The position of the transaction by a node's own traces. */
+/** The position of the transaction, according to a node's own traces. */
 export function positionIn(result: unknown): MinedPosition | undefined {
   const { blockHash, blockNumber, transactionPosition: index } = entriesOf(result)[0] ?? {};
   const number = isQuantity(blockNumber) ? Number(blockNumber) : blockNumber;

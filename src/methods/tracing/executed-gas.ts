@@ -1,5 +1,5 @@
-// How much gas the top calls of transactions used, asked of a node where a tracer told only what their senders paid
-// for.
+// The gas that the top calls of transactions used. A node runs a second tracer for it where the first one told only the
+// gas that the senders paid for.
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import { isAbsent, isJson } from "../../proofs/json.ts";
 import { type GasLeft, gasLeftIn, LAST_STEP_TRACER, withGasLeft } from "../../traces/gas.ts";
@@ -15,7 +15,7 @@ const LAST_STEP = {
 
 type Ended = { readonly left: GasLeft | undefined };
 
-/** A node that ran the tracer and cannot tell is not cross-checked: no other node is made to run it. */
+/** A result without the gas counts as well: it is not cross-checked, so no other node has to run the tracer. */
 const endedAs = (result: unknown): Ended | undefined =>
   isJson(result) && "last" in result ? { left: gasLeftIn(result) } : undefined;
 
@@ -31,7 +31,7 @@ const ofBlock: Source<MinedBlock, readonly (Ended | undefined)[]> = {
       : undefined,
 };
 
-/** The node runs the transaction or the call again, and calls the tracer at each step. */
+/** The tree with the gas that its top call used. A node runs the call again for it, with a tracer at each step. */
 export async function withExecutedGas(
   tree: CallTree,
   subject: MinedTransaction | TracedCall,
@@ -45,7 +45,7 @@ export async function withExecutedGas(
   return withLeft(tree, ended?.left);
 }
 
-/** For all transactions of a block, in one call. */
+/** As `withExecutedGas`, for all transactions of a block in one call to a node. */
 export async function withExecutedGasOfAll(
   trees: readonly CallTree[],
   block: MinedBlock,
@@ -60,14 +60,14 @@ export async function withExecutedGasOfAll(
   return trees.map((tree, index) => (isWanted[index] ? withLeft(tree, ended[index]?.left) : tree));
 }
 
-/** The same tree with the gas that its top call is known to have left. */
+/** The tree with the gas that its top call used, where the gas that this call left is known. */
 export const withLeft = (tree: CallTree, left: GasLeft | undefined): CallTree =>
   left === undefined ? tree : { ...tree, traces: withGasLeft(tree.traces, left), isGasPaid: false };
 
 const needsGas = ({ isGasPaid, traces }: CallTree, { network }: CallContext): boolean =>
   isGasPaid && network.limits.traces.refunds && traces[0]?.error === undefined;
 
-/** Whether nothing ran, since the sender paid for nothing: the node need not run it again. */
+/** Whether no code ran, since the sender paid for no execution: then no node need run the transaction again. */
 function isPlain({ traces }: CallTree, { json }: MinedTransaction): boolean {
   const [{ action, result, subtraces = 1 } = {}] = traces;
   const isEmpty = (list: unknown): boolean => isAbsent(list) || Object(list).length === 0;
@@ -77,7 +77,7 @@ function isPlain({ traces }: CallTree, { json }: MinedTransaction): boolean {
   );
 }
 
-/** undefined when no node tells it, for whatever reason: there is an answer without it. */
+/** The value of the first source that a node has; undefined when no node tells it, since traces do without it. */
 async function endedBy<Subject, Value>(
   sources: readonly Source<Subject, Value>[],
   subject: Subject,

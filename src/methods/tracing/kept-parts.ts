@@ -1,11 +1,11 @@
-// Traces of final blocks do not change, so they are kept with the block.
+// Keeps the traces of final blocks, which do not change, in the store with their block.
 import { type AnswerJson, PackedJson } from "../../jsonrpc/raw-json.ts";
 import type { Trace } from "../../traces/call-tree.ts";
 import { withGasLeft } from "../../traces/gas.ts";
 import type { CallContext } from "../method.ts";
 import type { MinedPosition } from "./mined.ts";
 
-/** "more": further members that a node gives. */
+/** "more": further members of a node's own replay. */
 export type TracedPart = "output" | TraceType | "more";
 export type TraceType = "trace" | "stateDiff" | "vmTrace";
 
@@ -14,10 +14,10 @@ export type Parts = Readonly<Partial<Record<TracedPart, AnswerJson>>>;
 
 type KeptParts = Readonly<Partial<Record<TracedPart, Buffer>>>;
 
-/** A part of more bytes is not kept, since it would take the room of many blocks. */
+/** The most bytes of a part that is kept: more would take the room of many blocks. */
 const WORTH_KEEPING = 1 << 23;
 
-/** undefined unless all of them are kept. */
+/** The wanted parts from the store; undefined unless all of them are kept. */
 export function keptParts(
   { block, index }: MinedPosition,
   wanted: readonly TracedPart[],
@@ -35,7 +35,7 @@ export function keptParts(
 }
 
 /**
- * Makes a trace and a vmTrace agree that were asked for separately. The gas of the top call is taken from the steps,
+ * Makes a trace agree with a vmTrace that was kept at another time. The gas of the top call comes from the vmTrace,
  * since a node that gave only calls did not know it.
  */
 export function inAgreement(parts: KeptParts): Parts {
@@ -50,7 +50,7 @@ const LONGEST_END = 100;
 /** The end of the vmTrace of a top frame that did not fail. */
 const LAST_USED = /"used":(\d+)\}\}\]\}$/;
 
-/** Nobody waits for it: parts that cannot be kept are asked for again. */
+/** Keeps the parts without waiting: a later call asks nodes again for parts that could not be kept. */
 export function keepParts(
   { block, index }: MinedPosition,
   parts: Parts,

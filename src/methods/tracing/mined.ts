@@ -1,5 +1,5 @@
-// A mined transaction, or a block of them, with what is needed to trace it: found in the followed chain, or at the
-// nodes.
+// Finds a mined transaction, or a block with its transactions, in the followed chain or at the nodes, with the values
+// that traces need.
 
 import type { Position } from "../../chain/stored-block.ts";
 import type { BlockReference } from "../../evm/block-reference.ts";
@@ -21,13 +21,13 @@ export type MinedPosition = { readonly block: Position; readonly index: number }
 
 export type MinedTransaction = MinedPosition & {
   readonly hash: string;
-  /** As the node wrote it, parsed. */
+  /** The transaction as the node wrote it, parsed. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** The gas that it paid before its first instruction; undefined when that is not known. */
+  /** The gas that the transaction paid before its first instruction; undefined when that is not known. */
   readonly intrinsicGas: number | undefined;
 };
 
-/** undefined for a transaction that is unknown or pending. */
+/** The mined transaction; undefined when it is unknown or pending. */
 export async function findMined(
   transactionHash: string,
   context: CallContext,
@@ -36,7 +36,7 @@ export async function findMined(
   if (!isMined(json)) return undefined;
   const number = toNumber(json.blockNumber);
   const block = { number, hash: json.blockHash.toLowerCase() };
-  // An old block is taken into the store, proven, and its traces are kept there.
+  // The store takes in an old block, proven, so that it can keep the traces with it.
   if (context.chain && !context.chain.blockOf(block.hash))
     await context.chain.fetch({ hash: block.hash });
   const rules = await rulesOf(block, context);
@@ -68,7 +68,7 @@ function minedTransaction(
   return { ...position, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
 }
 
-/** The rules by which the block's transactions pay for gas. */
+/** The rules by which the transactions of the block pay for gas. */
 export const rulesOf = async (block: Position, context: CallContext): Promise<GasRules> =>
   gasRulesAt(block.number, context.network.chainId, await hasWithdrawals(block.hash, context));
 
@@ -83,11 +83,11 @@ async function hasWithdrawals(blockHash: string, context: CallContext): Promise<
 export type MinedBlock = {
   readonly position: Position;
   readonly transactions: readonly MinedTransaction[];
-  /** As QUANTITY. */
+  /** In gas, as a QUANTITY. */
   readonly gasLimit: string;
 };
 
-/** undefined when the block is unknown. */
+/** The block with its mined transactions; undefined when it is unknown. */
 export async function findMinedBlock(
   reference: BlockReference,
   context: CallContext,

@@ -1,5 +1,5 @@
-// What a mined transaction did, as its traces or as the parts of a replay: from the store, in a node's own words, or
-// put together from what nodes have instead.
+// The traces of a mined transaction, and the parts of its replay: from the store, from a node's own answer, or derived
+// from the answers of other methods.
 
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../../jsonrpc/rpc-error.ts";
@@ -23,7 +23,7 @@ import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts
 import { diffIn, diffSources } from "./state-diffs.ts";
 import { type VmTrace, vmTraceOf } from "./vm-traces.ts";
 
-/** As trace_replayTransaction answers it. @throws RpcError -32000 for a transaction that is unknown or pending. */
+/** The answer of trace_replayTransaction. @throws RpcError -32000 for a transaction that is unknown or pending. */
 export async function replay(
   hash: string,
   types: readonly TraceType[],
@@ -78,21 +78,21 @@ async function derived(
   try {
     return await derivedParts(types, partsOfMined(mined, types, context));
   } catch (error) {
-    // A node that has the method has said why it does not answer.
+    // A node with the method has refused: its error says more than that no other method exists.
     throw own.kind === "refused" && isMethodMissing(error) ? own.error : error;
   }
 }
 
-/** How each part is obtained. */
+/** The functions that make the parts of a replay. */
 export type PartMakers = {
   tree(): Promise<CallTree>;
   stateDiff(): Promise<StateDiff>;
   vmTrace(): Promise<VmTrace>;
-  /** For when no tree is made, which would have the output. */
+  /** The output of the top call, for a replay without a tree, which would have it. */
   output(): Promise<string | undefined>;
 };
 
-/** @param knownTree `trace` is made from this tree as if it was asked for. */
+/** Makes the parts of a replay. @param knownTree Gives the part `trace`, also where the types do not name it. */
 export async function derivedParts(
   types: readonly TraceType[],
   make: PartMakers,
@@ -137,9 +137,9 @@ export const partsOfMined = (
   },
 });
 
-/** The members in OpenEthereum's order, which is alphabetical. */
+/** A replay as JSON, with its members in OpenEthereum's order, which is alphabetical. */
 export function replayJson(parts: Parts): AnswerJson {
-  // Where no node tells what the call returned, it is `0x`.
+  // The output is `0x` where no node tells it.
   const { output = '"0x"', stateDiff = "null", trace = "[]", vmTrace = "null", more = "" } = parts;
   const before = `{"output":${output},"stateDiff":${stateDiff},"trace":${trace}`;
   if (!(vmTrace instanceof PackedJson)) return `${before}${more},"vmTrace":${vmTrace}}`;
@@ -151,7 +151,7 @@ export function replayJson(parts: Parts): AnswerJson {
 }
 
 /**
- * As trace_transaction answers it; undefined when the transaction is unknown or pending.
+ * The answer of trace_transaction; undefined when the transaction is unknown or pending.
  * @throws RpcError -32601 when no node can trace.
  */
 export async function tracesOf(
@@ -161,7 +161,7 @@ export async function tracesOf(
   const lowerHash = hash.toLowerCase();
   let refusal: Error | undefined;
   if (!context.chain) {
-    // Where no chain is followed, the node's own position of the transaction is taken.
+    // Where no chain is followed, the answer has the transaction's position from the node.
     const own = await askSource(ownTraces, lowerHash, context);
     if (own.kind === "result") return placed(own.value.traces, lowerHash, own.value.position);
     if (own.kind === "refused") refusal = own.error;

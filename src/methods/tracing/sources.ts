@@ -1,5 +1,5 @@
-// The ways in which nodes tell what transactions did, best first. Each node is asked in each way once, and a way that
-// it lacks is remembered. The answers are translated into OpenEthereum's form.
+// A source is a method, with its options, by which nodes tell what a transaction did. The gateway tries the best source
+// first, remembers which nodes lack which source, and translates their results into OpenEthereum's form.
 
 import type { CallObject } from "../../evm/call-object.ts";
 import { toQuantity } from "../../evm/values.ts";
@@ -16,32 +16,32 @@ import type { TraceType } from "./kept-parts.ts";
 import type { MinedTransaction } from "./mined.ts";
 
 export type Source<Subject, Value> = {
-  /** The method with its options. A way that nodes lack is remembered by this name. */
+  /** The method, then words for its options. The gateway remembers by this name that a node lacks the source. */
   readonly name: string;
   params(subject: Subject): readonly unknown[];
-  /** undefined when this is not what was asked for. */
+  /** Reads a node's result; undefined when the result is not of this subject, or cannot be read. */
   read(result: unknown, subject: Subject): Value | undefined;
 };
 
-/** A call that is not mined. */
+/** A call that a node executes without mining it. */
 export type TracedCall = {
   readonly call: CallObject;
-  /** In the form that nodes take: a number, or an object with the hash. */
+  /** As a parameter for nodes: a number, or an object with the hash. */
   readonly block: unknown;
   readonly types: readonly TraceType[];
 };
 
 export type SourceAnswer<Value> =
   | { readonly kind: "result"; readonly value: Value }
-  /** No node has this way, or gives an answer that makes sense. */
+  /** No node has this source, or gives a result that can be read. */
   | { readonly kind: "missing"; readonly error?: RpcError }
-  /** The nodes that have this way do not know the transaction or block. */
+  /** The nodes that have this source do not know the transaction or block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "refused"; readonly error: RpcError };
 
 /**
- * The ways to run a tracer over a mined transaction: over it alone, or over its whole block.
- * @param isAlike Whether a result can be the transaction's, since older nodes do not name transactions.
+ * The sources that run a tracer over a mined transaction: over it alone, or over its whole block.
+ * @param isAlike Whether a result can be the transaction's, where an older node does not name the transaction.
  */
 export const tracerSources = <Value>(
   tracer: { readonly words: string; readonly options: object },
@@ -69,7 +69,7 @@ export const tracerSources = <Value>(
   return { alone, byHash, byNumber };
 };
 
-/** The way to run a tracer over a call. */
+/** The source that runs a tracer over a call. */
 export const callSource = <Value>(
   tracer: { readonly words: string; readonly options: object },
   read: (result: unknown) => Value | undefined,
@@ -79,7 +79,7 @@ export const callSource = <Value>(
   read,
 });
 
-/** The ways to get a part of a replay. @param words The ends of the names of the methods. */
+/** The sources of a part of a replay. @param words The words for the options behind the method's name. */
 export const replaySources = <Value>(
   type: TraceType,
   words: string,
@@ -119,7 +119,7 @@ const entryAt = (results: unknown, index: number): Json => Object(Object(results
 export const isOf = (hash: string, named: unknown): boolean =>
   typeof named === "string" && named.toLowerCase() === hash;
 
-/** Asks the nodes, first those that have what is followed. @throws RpcError 502 to 504. */
+/** Asks the nodes by one source, first those whose head is the followed one. @throws RpcError 429, 503 or 504. */
 export async function askSource<Subject, Value>(
   source: Source<Subject, Value>,
   subject: Subject,
@@ -154,7 +154,7 @@ const methodOf = (name: string): string => name.split(" ", 1)[0] ?? name;
 
 function refusedBy(error: unknown): SourceAnswer<never> {
   if (!(error instanceof RpcError)) throw error;
-  // A failure of one way need not be one of another.
+  // Where all nodes fail with one source, another source may still succeed.
   if (error.status === 502) return { kind: "refused", error };
   if (isMethodMissing(error)) return { kind: "missing", error };
   if (error.status !== 200) throw error;
@@ -162,9 +162,9 @@ function refusedBy(error: unknown): SourceAnswer<never> {
 }
 
 /**
- * Asks for an answer that is read while it comes.
- * @returns The reader that read the answer, or that wanted no more; else undefined.
- * @throws RpcError 502 to 504.
+ * Asks for a result that is read while it arrives.
+ * @returns The answer, and the reader that read the result or stopped it; no reader in other cases.
+ * @throws RpcError 429, 503 or 504.
  */
 export async function askReading<Reader extends StoppableReader>(
   { name, params }: { name: string; params: readonly unknown[] },
@@ -186,13 +186,13 @@ export async function askReading<Reader extends StoppableReader>(
         const made = makeReader();
         reader = made;
         return counted(made, (bytes) => {
-          if (reader === made) count(bytes); // another node was asked instead
+          if (reader === made) count(bytes); // else another node has been asked instead
         });
       },
     });
     return { answer: { kind: "result", value }, reader };
   } catch (error) {
-    // What the reader read otherwise was no answer.
+    // A reader that did not stop by itself has read no answer.
     if (reader?.isStopped) return { answer: { kind: "missing" }, reader };
     return { answer: refusedBy(error), reader: undefined };
   } finally {
@@ -219,8 +219,8 @@ const counted = (reader: StoppableReader, count: (bytes: number) => void): BodyR
 });
 
 /**
- * The answer of the first way that some node has, for something that is known to exist.
- * @throws RpcError: -32601 naming what is missing when no node has any way; a node's refusal; 502 to 504.
+ * The value of the first source that some node has, for a subject that is known to exist.
+ * @throws RpcError -32601 with the names of the sources when no node has any of them; a node's refusal; 502 to 504.
  */
 export async function firstOf<Subject, Value>(
   sources: readonly Source<Subject, Value>[],
@@ -234,25 +234,25 @@ export async function firstOf<Subject, Value>(
     if (answer.kind === "result") return answer.value;
     if (answer.kind === "missing") missing.push(answer);
     if (answer.kind === "refused") refusal ??= answer.error;
-    // The chain has it, but the nodes that could tell do not: they lag, and no other can tell.
+    // The chain has the subject, but the nodes with this source lag, and no other node can tell.
     if (answer.kind === "unknown") refusal ??= errors.upstreamsFailed();
   }
   const names = sources.map(({ name }) => name);
   throw refusal ?? whyNoSource(missing, names);
 }
 
-/** @param names What a node would need to have. */
+/** The error when no node has a source. @param names The sources of which a node would need one. */
 export const whyNoSource = (
   answers: readonly SourceAnswer<unknown>[],
   names: readonly string[],
 ): RpcError =>
-  // Drained nodes have one of the ways.
+  // The 503 of a source that only drained nodes have goes first.
   answers.flatMap((each) => (each.kind === "missing" ? (each.error ?? []) : [])).find(isAway) ??
   errors.cannotTrace(names);
 
 const isAway = ({ status }: RpcError): boolean => status === 503;
 
-/** What was read of each answer: callers who ask the same at the same time get the same bytes, which may be many. */
+/** The values read from each result: equal calls at the same time share its bytes, which may be many. */
 const readings = new WeakMap<Buffer, Map<string, unknown>>();
 
 type Question<Subject, Value> = {
@@ -282,11 +282,11 @@ function readWith<Subject, Value>(
   try {
     return source.read(JSON.parse(json.toString()), subject);
   } catch {
-    return undefined; // one of them is nested too deeply to be read
+    return undefined; // the result is nested too deeply to be read
   }
 }
 
-/** Whether a node says with this that it lacks the tracer. anvil answers `{}`. */
+/** Whether the node says with this reply that it lacks the tracer. anvil answers `{}` then. */
 const isAnotherKind = (reply: Reply): boolean => {
   if (reply.kind === "refused")
     return (
@@ -297,14 +297,14 @@ const isAnotherKind = (reply: Reply): boolean => {
   return reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json));
 };
 
-/** The words are about the way of asking: a refusal of one transaction or block must not be taken for that. */
+/** Words about the method or the tracer. They must not match the refusal of one transaction or block. */
 const NO_SUCH_TRACER =
   /tracer|ReferenceError|unknown variant|--steps-tracing|(method|module|namespace) .*not (supported|implemented|available|enabled)/i;
 
-/** geth names the "server-side tracer function" in which a tracer failed. */
+/** Whether the tracer itself stopped: geth's words for it also name a tracer, the "server-side tracer function". */
 const isAtWork = (message: string): boolean => message.includes(TOO_MANY_STEPS);
 
-/** Another node may know the transaction, or still have the state that it needs. */
+/** Whether another node may know the transaction, or still have the state that it needs. */
 const mayKnowMore = (reply: Reply): boolean =>
   (reply.kind === "result" && tellsNothing(reply.json)) ||
   (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(beginningOf(reply.message))));
@@ -312,7 +312,7 @@ const mayKnowMore = (reply: Reply): boolean =>
 const PRUNED =
   /missing trie node|pruned|pruning|(historical|required|old) .*(state|data).*(not|un)available|state .*(not|un)available|distance to target block/i;
 
-/** null; or no traces, where every transaction has one; or what anvil says of a transaction that it does not know. */
+/** Whether a result is null, has no traces (every transaction has one), or is anvil's for an unknown transaction. */
 const tellsNothing = (json: Buffer): boolean =>
   isNull(json) ||
   /^(\[\s*\]|\{"failed":false,"gas":0,.*"structLogs":\[\]\})$/.test(shortText(json));

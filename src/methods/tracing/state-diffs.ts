@@ -1,4 +1,4 @@
-// What a mined transaction changed in the state, from whatever its nodes can give.
+// The state diff of a mined transaction or a call: from a node's own replay, or from a prestateTracer.
 import { isJson } from "../../proofs/json.ts";
 import { stateDiffOf } from "../../traces/prestate-diff.ts";
 import { normaliseStateDiff, type StateDiff } from "../../traces/state-diff.ts";
@@ -19,7 +19,7 @@ const own = replaySources("stateDiff", " with stateDiff", diffIn);
 const traced = tracerSources(
   DIFF,
   (result) => stateDiffOf(result),
-  // A diff does not name its transaction, but it has at least the sender in it.
+  // A diff does not name its transaction, but it always has the sender.
   ({ pre }, { json }) => Object.hasOwn(Object(pre), String(json["from"])),
 );
 

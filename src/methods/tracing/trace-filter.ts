@@ -1,4 +1,4 @@
-// trace_filter over nodes that lack it: the matching traces of a bounded range of blocks.
+// trace_filter: a node's own answer, or the matching traces of a bounded range of blocks where no node has the method.
 import { z } from "zod";
 import { blockNumberOrTag } from "../../evm/block-reference.ts";
 import { address, isQuantity, toNumber, toQuantity } from "../../evm/values.ts";
@@ -37,7 +37,7 @@ export type TraceFilter = z.infer<typeof traceFilter>;
 /** How many blocks are traced at the same time. */
 const AT_ONCE = 4;
 
-/** @throws RpcError -32602 when the range is reversed, too wide or beyond the head. */
+/** The answer of trace_filter. @throws RpcError when the range is reversed, too wide or beyond the head. */
 export async function filterTraces(filter: TraceFilter, context: CallContext): Promise<AnswerJson> {
   const from = toNumber(await settleNumber(filter.fromBlock ?? "earliest", context));
   const to = toNumber(await settleNumber(filter.toBlock ?? "latest", context));
@@ -53,9 +53,7 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   return JSON.stringify(page(await matching({ from, to, end }, filter, context), filter));
 }
 
-/**
- * Gives up to `end` traces, or a few more. Of traces that do not match, only those of a few blocks are held at a time.
- */
+/** The first `end` matching traces, or a few more. Of other traces, those of only a few blocks are held at a time. */
 async function matching(
   { from, to, end }: { from: number; to: number; end: number },
   filter: TraceFilter,
@@ -83,8 +81,8 @@ async function matching(
 }
 
 /**
- * The traces of nodes that have the method. Nodes disagree about what two lists mean, so they are asked with one list
- * at a time.
+ * A node's own answer. Nodes disagree about the meaning of a filter with two lists, so the gateway joins or filters the
+ * traces of such a filter itself.
  */
 function ownTraces(
   filter: TraceFilter,
@@ -104,19 +102,19 @@ const ownFilter: Source<TraceFilter, readonly unknown[]> = {
 const withoutMode = ({ mode: _, ...filter }: TraceFilter): TraceFilter => filter;
 const whole = ({ after: _, count: __, ...filter }: TraceFilter): TraceFilter => withoutMode(filter);
 
-/** A node that gives the traces of either list gives more than those of both: the rest is removed here. */
+/** A node that gives the traces of either list gives more than those of both, so this removes the rest. */
 async function ownIntersection(
   filter: TraceFilter,
   context: CallContext,
 ): Promise<SourceAnswer<readonly unknown[]>> {
   const both = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
-  // Some nodes know no mode, and refuse what they do not know.
+  // Some nodes do not know `mode`, and refuse unknown members.
   const own = both.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : both;
   if (own.kind !== "result") return own;
   return { ...own, value: page(own.value.filter(matcherOf(filter)), filter) };
 }
 
-/** One list at a time, which means the same for all nodes. */
+/** Asks for one list at a time, which means the same to all nodes. */
 async function ownUnion(
   filter: TraceFilter,
   context: CallContext,
@@ -136,7 +134,7 @@ const page = (traces: readonly unknown[], { after, count: most }: TraceFilter) =
   return traces.slice(first, most == null ? undefined : first + most);
 };
 
-/** Matches as OpenEthereum does: a contract that is created, and the beneficiary of one that ends, are recipients. */
+/** Matches as OpenEthereum does: a created contract, and the beneficiary of a self-destruct, are recipients, too. */
 function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: unknown) => boolean {
   const wanted = (list: readonly string[] | null | undefined): ReadonlySet<unknown> =>
     new Set(list?.map((each) => each.toLowerCase()));
@@ -154,7 +152,7 @@ function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: unkno
   };
 }
 
-/** @param one A trace that is in both of them is the same in both. */
+/** Both lists in chain order, each trace once: a trace that is in both has the same text in both. */
 function together(one: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const byText = new Map([...one, ...other].map((trace) => [JSON.stringify(trace), trace]));
   return [...byText.values()]
@@ -163,7 +161,7 @@ function together(one: readonly unknown[], other: readonly unknown[]): readonly 
     .map(({ trace }) => trace);
 }
 
-/** Block, transaction, path. A reward belongs to no transaction, and comes after all of them. */
+/** The sort key of a trace: block, transaction, path. A reward has no transaction, and comes last in its block. */
 function pathOf(trace: unknown): readonly number[] {
   const { blockNumber, transactionPosition, traceAddress } = isJson(trace) ? trace : {};
   const path = Array.isArray(traceAddress) ? traceAddress.map(Number) : [];
@@ -173,7 +171,7 @@ function pathOf(trace: unknown): readonly number[] {
 const numberOf = (value: unknown): number =>
   typeof value === "number" || isQuantity(value) ? Number(value) : Number.MAX_SAFE_INTEGER;
 
-/** A parent comes before its children. */
+/** Compares two sort keys: a parent comes before its children. */
 function compare(left: readonly number[], right: readonly number[]): number {
   const at = left.findIndex((step, index) => step !== right[index]);
   if (at < 0) return left.length - right.length;

@@ -1,5 +1,5 @@
-// The vmTrace of a mined transaction or a call: a node's own, or written from the steps that a node gives, which needs
-// the code that accounts had before.
+// The vmTrace of a mined transaction or a call: a node's own, or written from a node's steps and the code that accounts
+// had before.
 
 import { isData, toQuantity } from "../../evm/values.ts";
 import { ElementStream } from "../../jsonrpc/element-stream.ts";
@@ -33,14 +33,14 @@ import {
 } from "./sources.ts";
 import { diffSources } from "./state-diffs.ts";
 
-/** A call whose steps a node is to give. */
+/** The call to a node that gives the steps, and the top frame of these steps. */
 export type Stepping = {
   readonly method: string;
   readonly params: readonly unknown[];
   readonly top: VmTraceOptions["top"];
 };
 
-/** All that a step can tell, except storage, which is large and which SSTORE tells. */
+/** The options for steps: all members except storage, which is large, and whose changes SSTORE shows. */
 export const STEPS = {
   enableMemory: true,
   disableMemory: false,
@@ -51,13 +51,13 @@ export const STEPS = {
 
 export type VmTrace = {
   readonly vmTrace: AnswerJson;
-  /** What the top call returned; undefined when no node told it. */
+  /** The output of the top call; undefined when no node told it. */
   readonly output?: string | undefined;
-  /** What the top frame had left; undefined when it failed. */
+  /** The gas that the top frame left; undefined when the frame failed. */
   readonly gasLeft?: GasLeft | undefined;
 };
 
-/** @throws RpcError -32005 when it is too large, -32601 when no node can give it. */
+/** The vmTrace of a mined transaction. @throws RpcError -32005 when it is too large; -32601 when no node can give it. */
 export async function vmTraceOf(
   transaction: MinedTransaction,
   context: CallContext,
@@ -99,14 +99,14 @@ function vmTraceIn(replay: unknown): VmTrace | undefined {
 
 type Surroundings = {
   readonly context: CallContext;
-  /** The code of an account that is not among the known ones. */
+  /** Asks for the code of an account whose code is not known. */
   readonly codeOf: (address: string) => Promise<string>;
 };
 
-/** How often a node is asked again because code ran that nobody expected. */
+/** How often the steps are asked for at most: each attempt may meet an account whose code is not known. */
 const ATTEMPTS = 16;
 
-/** @throws RpcError -32005 when there are more steps, or more text, than the network's limits allow. */
+/** Writes the vmTrace of a node's steps. @throws RpcError -32005 beyond the steps or bytes of `limits.traces`. */
 export async function stepThrough(
   stepping: Stepping,
   codes: Codes,
@@ -134,7 +134,7 @@ export async function stepThrough(
   return { kind: "missing" };
 }
 
-/** Counts the bytes, since the vmTrace is part of the answer, which may be of many transactions. */
+/** Counts the bytes of the vmTrace, which the answer holds beside those of other transactions. */
 function held(answer: SourceAnswer<VmTrace>, context: CallContext): SourceAnswer<VmTrace> {
   if (answer.kind === "result") context.hold(heldBytesOf([answer.value.vmTrace]));
   return answer;
@@ -147,7 +147,7 @@ function readOf(
 ): SourceAnswer<VmTrace> {
   if (reader?.outcome?.kind !== "written") return { kind: "missing" };
   const code = "init" in top ? top.init : codes.get(top.to);
-  // The node traces without recording steps: there is code, and none of it ran.
+  // There is code, but no step ran: the node does not record steps.
   if (reader.steps === 0 && code !== "0x") return { kind: "missing" };
   const { returnValue } = Object(JSON.parse(rest.toString())) as { returnValue?: unknown };
   const output = typeof returnValue === "string" ? `0x${returnValue.replace(/^0x/, "")}` : "";
@@ -167,7 +167,7 @@ async function codesBefore(transaction: MinedTransaction, context: CallContext):
   return codes;
 }
 
-/** The codes in the answer of a prestateTracer. */
+/** The codes of the accounts in a prestateTracer's result. */
 function codesIn(accounts: unknown): Codes | undefined {
   if (!isJson(accounts)) return undefined;
   return new Map(
@@ -182,7 +182,7 @@ const PRESTATE = { words: "with prestateTracer", options: { tracer: "prestateTra
 const prestate = tracerSources(PRESTATE, codesIn, () => false).alone;
 export const callCodesSource = callSource(PRESTATE, codesIn);
 
-/** EIP-7702: accounts are given code before the transaction's first step. */
+/** Adds the delegations that accounts get before the transaction's first step (EIP-7702). */
 async function addDelegations(
   codes: Map<string, string>,
   transaction: MinedTransaction,
@@ -199,7 +199,7 @@ async function addDelegations(
 
 const DELEGATION = /^0xef0100/;
 
-/** The code of an account that no node told of: what it had before the block, or was given in it. */
+/** The code of an account that no prestate has: from before the block, or from its end if there was none before. */
 async function codeAround(
   { block }: MinedTransaction,
   address: string,
@@ -209,7 +209,7 @@ async function codeAround(
   return before === "0x" ? codeAt(address, block.number, context) : before;
 }
 
-/** @param at A block number, or anything else that nodes take for a block. */
+/** The code of an account. @param at A block number, or any other reference that nodes accept. */
 export async function codeAt(address: string, at: unknown, context: CallContext): Promise<string> {
   const reference = typeof at === "number" ? toQuantity(at) : at;
   const params = JSON.stringify([address, reference]);
@@ -220,28 +220,28 @@ export async function codeAt(address: string, at: unknown, context: CallContext)
 
 export type Codes = ReadonlyMap<string, string>;
 
-/** The most bytes of one step, with the whole memory in it, and of everything that is no step. */
+/** The most bytes of one step, which has the whole memory, and of the rest of the answer. */
 const MAX_BYTES = 1 << 26;
 const MALFORMED: VmTraceOutcome = { kind: "unreadable", why: "malformed answer" };
 
 /**
- * Reads steps as they arrive and writes the vmTrace meanwhile. However many steps there are, only the packed text is
- * held.
+ * Reads steps as they arrive and writes the vmTrace meanwhile. The reader holds only the packed text, however many
+ * steps there are.
  */
 class StepReader {
-  /** undefined until the last step was read, or no more are wanted. */
+  /** undefined until the last step was read, or no more steps are wanted. */
   outcome: VmTraceOutcome | undefined;
   /** Whether the reader has all it needs, so that no more steps are wanted. */
   isStopped = false;
   whenStopped: "malformed" | undefined;
-  /** The account whose code is needed first. */
+  /** The first account whose code the steps need and `codes` lacks. */
   missing: string | undefined;
   steps = 0;
   readonly #packer = new JsonPacker();
   readonly #writer: VmTraceWriter;
   readonly #stream: ElementStream;
 
-  /** @param parts.codes The codes of accounts before the transaction; "0x" where there is none. */
+  /** @param parts.codes The codes of accounts before the transaction; "0x" for an account without code. */
   constructor(options: VmTraceOptions, { codes }: { codes: Codes }) {
     this.#writer = new VmTraceWriter(options, {
       codeOf: (address) => {
@@ -277,7 +277,7 @@ class StepReader {
     return rest;
   }
 
-  /** What the top frame has left, once all was read; undefined when it failed. */
+  /** The gas that the top frame left, after the last step; undefined when the frame failed. */
   gasLeft(): GasLeft | undefined {
     return this.#writer.gasLeft();
   }

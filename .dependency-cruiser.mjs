@@ -1,7 +1,7 @@
-// The house rules of ARCHITECTURE.md, checked: imports look down only, there are no cycles (of types
-// either), words do no I/O, parts are handed over, and one folder speaks to nodes.
+// Checks the rules of ARCHITECTURE.md: imports look down only, there are no cycles (of types either), words do
+// no I/O, gateway.ts and network.ts hand over parts, and one folder speaks to nodes.
 
-// From top to bottom. A room imports rooms further down, and itself.
+// The rooms from top to bottom. A room imports rooms further down, and itself.
 const floors = [
   "main",
   "cli",

@@ -1,4 +1,4 @@
-// Dead code, and packages that nobody declares. Tests and tools may use what the sources and the development nodes have.
+// Finds dead code, and imports of undeclared packages. Tests and tools may use the dependencies of all workspaces.
 import devnet from "./packages/devnet/package.json" with { type: "json" };
 import sources from "./src/package.json" with { type: "json" };
 import console from "./web/package.json" with { type: "json" };
@@ -28,7 +28,7 @@ export default {
         "test/support/shuffled-runner.ts",
       ],
       project: ["test/**/*.ts", "bench/**/*.ts", "scripts/**/*.{ts,mjs}"],
-      // lmdb is what the package installs; the others are programs, or read by one.
+      // The packages of the workspaces (the published package installs lmdb), programs, and a schema that a program reads.
       ignoreDependencies: [
         ...ofWorkspaces,
         "@open-rpc/meta-schema",

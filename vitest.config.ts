@@ -4,23 +4,23 @@ import { defineConfig } from "vitest/config";
 import { closingLineReporter } from "./scripts/closing-line-reporter.ts";
 import { seedOf } from "./scripts/seed.ts";
 
-/** Of these `npm test` does a little, and `npm run test:deep` all. */
+/** Tests of which `npm test` runs a part, and `npm run test:deep` all. */
 const asksForDepth = globSync("test/**/*.test.ts").filter((path) =>
   readFileSync(path, "utf8").includes("atDepth("),
 );
 
-/** They tell how long others wait, and what is held for them: one by one, after all others, in `npm run test:deep` only. */
+/** Tests of fairness and memory: they run one by one, after all others, in `npm run test:deep` only. */
 const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { groupOrder } });
 const alone = globSync(["test/fairness/*.test.ts", "test/memory/*.test.ts"]);
 
-/** What they measure is of the whole machine. */
+/** Tests that measure the whole machine. */
 const measured = globSync([
   "test/faults/{all-down,mixtures,scenarios}.test.ts",
   "test/traces/large.test.ts",
   "test/chain/huge-block.test.ts",
   "test/bench/*.test.ts",
 ]);
-/** In `npm run test:deep` only: they kill and wait for what comes back, wait for npm, or try much. */
+/** Long tests, in `npm run test:deep` only: they kill processes and wait for restarts, wait for npm, or try many cases. */
 const long = globSync([
   "test/package/*.test.ts",
   "test/access/{keys-fleet,usage-kill}.test.ts",
@@ -41,17 +41,17 @@ const long = globSync([
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));
 
-/** It ends a test that stands still, and measures none: on a busy machine one of ten seconds took a minute. */
+/** Ends a test that hangs. It must not measure speed: on a busy machine a test of ten seconds took a minute. */
 const ENDS_AFTER_MS = 120_000;
 
-/** Each by itself, and with each other in whatever order. */
+/** Unit tests: they pass alone, and together in any order. */
 const units = {
   include: ["{src,web}/**/*.test.ts", "packages/*/src/**/*.test.ts"],
   testTimeout: ENDS_AFTER_MS,
   hookTimeout: ENDS_AFTER_MS,
 };
 
-/** The gateway as a process begins with its bundle. */
+/** Tests over real processes: the gateway starts from its bundle. */
 const overProcesses = {
   testTimeout: ENDS_AFTER_MS,
   hookTimeout: ENDS_AFTER_MS,
@@ -59,7 +59,7 @@ const overProcesses = {
   setupFiles: ["test/support/seed.ts", "test/support/failed-logs.ts"],
 };
 
-/** What is done again and again there takes a quarter of a minute, and on one busy core two minutes. */
+/** Deep tests repeat their cases for a quarter of a minute, and for two minutes on one busy core. */
 const inDepth = { ...overProcesses, testTimeout: 3 * ENDS_AFTER_MS };
 
 export default defineConfig({
@@ -67,7 +67,7 @@ export default defineConfig({
     reporters: ["default", closingLineReporter],
     pool: "threads",
     isolate: false,
-    // Most tests start processes, and wait for them: three workers keep two cores busy.
+    // Most tests start processes and wait for them: three workers keep two cores busy.
     maxWorkers: Math.max(3, Math.ceil(availableParallelism() / 2)),
     setupFiles: "test/support/seed.ts",
     provide: { isDeep: false, seed: seedOf("quick") },

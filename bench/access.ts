@@ -1,5 +1,5 @@
-// What the whole access path costs a call: the key's hash, its scope, its limits, its usage. It must stay
-// under 5 µs of the processor's time. One SHA-256 of a short text is measured beside it, as a yardstick.
+// The cost of the whole access path of a call: the key's hash, scope, limits and usage. It must stay under 5 µs of
+// processor time. As a yardstick, the benchmark also measures one SHA-256 of a short text.
 import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const CALLS_A_ROUND = 500;
 
 const log = pino({ level: "silent" });
 
-/** Every limit there is, and none of them reached. */
+/** A key with every kind of limit, none of which the benchmark reaches. */
 const request = (name: string): object => ({
   name,
   networks: ["eth-mainnet", "conflux"],
@@ -59,7 +59,7 @@ const book = new KeyBook(
   { state, clock },
 );
 
-/** One gateway's way in, for a key that was just made. */
+/** The access path of one gateway, for a new key. */
 async function openAccess(memberId: string, isAlone: boolean) {
   const meters = new Meters({ memberId, isAlone }, { state, clock });
   const usages = new UsageBook({ member: memberId, keptDays: 400 }, { state, clock, log });
@@ -87,7 +87,7 @@ async function openAccess(memberId: string, isAlone: boolean) {
 
 type Access = Awaited<ReturnType<typeof openAccess>>;
 
-/** As the server and the steps of a call do it. */
+/** One call's way through the access path, as the server and the steps of a call take it. */
 function pass({ grantOf }: Access): void {
   const { scope, meter, usage } = grantOf();
   if (scope.forbidsRequest(caller) || scope.forbidsCall(call) || meter.begin())
@@ -98,16 +98,16 @@ function pass({ grantOf }: Access): void {
   meter.end();
 }
 
-/** In the processor's time, so that other work on the machine counts little; and by the clock. */
+/** Measures processor time, on which other work of the machine has little effect, and wall-clock time. */
 async function measure(name: string, work: () => void): Promise<number> {
   const rounds: number[] = [];
-  for (let at = 0; at < 20_000; at++) work(); // compiled by now
+  for (let at = 0; at < 20_000; at++) work(); // V8 compiles the code
   const before = process.threadCpuUsage();
   for (let round = 0; round < ROUNDS; round++) {
     const from = process.hrtime.bigint();
     for (let at = 0; at < CALLS_A_ROUND; at++) work();
     rounds.push(Number(process.hrtime.bigint() - from) / CALLS_A_ROUND);
-    await clock.yield(); // reservations and usage are written meanwhile
+    await clock.yield(); // lets the gateway write reservations and usage
   }
   const { user, system } = process.threadCpuUsage(before);
   const mean = ((user + system) * 1000) / (ROUNDS * CALLS_A_ROUND);

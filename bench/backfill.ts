@@ -1,6 +1,6 @@
-// How fast a window of mainnet-sized blocks is filled while callers are served: the whole gateway, its node in a process of
-// its own (servers/mainnet.ts), and receipts at 100 a second, latency from the planned moment: `FOLDER [CHAIN [WINDOW]]`, where
-// the folder keeps the chain for the next time, and both are lengths in blocks.
+// The speed of the backfill with mainnet-sized blocks while the gateway serves 100 receipts a second, with latencies
+// from the planned moment. The node is a process of its own (servers/mainnet.ts). Arguments: `FOLDER [CHAIN
+// [WINDOW]]`; the folder keeps the chain for the next run, and both lengths are in blocks.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,7 +65,7 @@ const callers = (async () => {
     if (early > 0) await new Promise((resolve) => setTimeout(resolve, early));
     void ask("eth_getTransactionReceipt", [transactions[call % transactions.length]]).then(
       () => latencies.push(performance.now() - planned),
-      () => undefined, // the last ones, when the gateway ends
+      () => undefined, // the last calls fail when the gateway ends
     );
   }
 })();

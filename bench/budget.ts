@@ -1,5 +1,5 @@
-// `npm run bench:budget`: what each step of a stored receipt and of a forwarded call costs by itself, in microseconds of
-// processor, beside what it may cost, their sum, and the whole from outside. Each step is the gateway's own code.
+// `npm run bench:budget`: the cost of each step of a stored receipt and of a forwarded call, in microseconds of
+// processor time, beside its budget, their sum, and the cost of the whole call. Each step is the gateway's own code.
 import { EventEmitter } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -35,7 +35,7 @@ process.on("exit", () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** By itself, when it is warm, in microseconds. Many times: the system tells a thread's time in ticks of milliseconds. */
+/** The cost of one warm step, in microseconds, over many runs: Linux counts a thread's time in ticks of milliseconds. */
 async function micros(step: () => unknown, times = 400_000): Promise<number> {
   const repeat = async (): Promise<void> => {
     for (let at = 0; at < times; at += 1) {
@@ -85,7 +85,7 @@ const answerNow = (body: Buffer): RpcResponse => {
   return answer;
 };
 
-/** As node tells of a request: its headers, then the bytes in one piece. */
+/** A request as node:http emits it: its headers, then the bytes in one piece. */
 class IncomingBytes extends EventEmitter {
   readonly headers: Readonly<Record<string, string>>;
   constructor(body: Buffer) {
@@ -106,14 +106,14 @@ async function readBody(body: Buffer): Promise<void> {
   incoming.scope.end(true);
 }
 
-/** So that nothing is left out that nobody looks at. */
+/** Uses results, so that V8 removes no code whose result is not used. */
 let takenSoFar = 0;
 function taken(length: number): ServerResponse {
   takenSoFar += length;
   return nowhere;
 }
 
-/** Takes what is written, and writes nothing: the system's part is in the server's step. */
+/** A response that drops its bytes: the step of the server contains the cost of the system. */
 const nowhere = {
   writeHead: (_status: number, headers: readonly string[]) => taken(headers.length),
   end: (text: string) => taken(text.length),
@@ -121,7 +121,7 @@ const nowhere = {
   write: () => true,
 } as unknown as ServerResponse;
 
-/** What all calls pass, whatever their method. */
+/** The steps that every call passes, whatever its method. */
 async function commonSteps(body: Buffer, answer: RpcResponse): Promise<readonly Step[]> {
   const { message } = readRequest(body, 100) as { readonly message: CallMessage };
   const options = {
@@ -244,7 +244,7 @@ function post(url: string, body: string): Promise<Response> {
   return fetch(url, { method: "POST", headers, body });
 }
 
-/** The gateway as a process, and beside it what a server costs that does nothing else. */
+/** Measures the gateway as a process, and beside it a server that does nothing else. */
 async function outside(nodeUrl: string) {
   const over = (chain: string) => ({
     ...{ family: "evm", chainId: 1, upstreams: [{ url: `${nodeUrl}/${chain}` }] },
@@ -260,7 +260,7 @@ async function outside(nodeUrl: string) {
     const response = await post(running.endpoint(name), body);
     return response.headers.get("x-headgate-source") === "store";
   };
-  // What fills the window would be charged to the calls.
+  // The backfill must be over, or its cost would count as that of the calls.
   await until("all blocks are stored", async () => (await isStored("busy")) && isStored("quiet"));
   const blocks = await Promise.all(
     Array.from({ length: BUSY_BLOCKS - 1 }, (_, at) => blockOf(at + 1)),

@@ -1,5 +1,5 @@
-// The parts that a call passes, joined as `gateway.ts` joins them, in this process: over a store of full blocks, with
-// one key that has no limits.
+// The parts that a call passes, created in this process as `gateway.ts` creates them: over a store of full blocks, with
+// one key without limits.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { pino } from "pino";

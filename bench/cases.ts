@@ -1,5 +1,5 @@
-// What is measured, and what it may cost beside Y: a `node:http` server that reads the body, parses it, and writes
-// the same answer.
+// The measured calls, and the most that each may cost beside Y: a `node:http` server that reads the body, parses it,
+// and writes the same answer.
 import { BUSY_BLOCKS, QUIET_BLOCKS } from "./chains.ts";
 
 /** `alone`: the chain of `quiet`, over a node that gets each call as a request of its own. */
@@ -10,11 +10,11 @@ export type Case = {
   readonly network: Network;
   readonly bodies: readonly string[];
   readonly aim: Aim;
-  /** What it was seen to cost: a check fails when it is twice as dear (test/bench). */
+  /** The usual cost: a check fails when the measured cost is twice as high (test/bench). */
   readonly usualTimesY?: number;
 };
 
-/** Times Y, microseconds beyond Y, or microseconds; and of the node, microseconds a member of a batch. */
+/** Limits: times Y, microseconds beyond Y, or microseconds; `nodeAMember`: the node's microseconds for a batch member. */
 export type Aim = {
   readonly timesY?: number;
   readonly beyondY?: number;
@@ -23,7 +23,7 @@ export type Aim = {
 };
 
 const BATCH = 100;
-/** So many different texts: calls in flight are never the same, so that none is merged with another. */
+/** The number of different bodies: calls in flight are never equal, so that the gateway merges none. */
 const TEXTS = 6_400;
 
 const hex = (number: number): string => `0x${number.toString(16)}`;
@@ -34,7 +34,7 @@ const many = <T>(count: number, make: (index: number) => T): T[] =>
 const batch = (make: (member: number) => string): string => `[${many(BATCH, make).join(",")}]`;
 const word = (number: number): string => number.toString(16).padStart(64, "0");
 const contract = `0x${"11".repeat(20)}`;
-/** As a caller of ERC-20 asks for a balance. */
+/** The call of ERC-20's `balanceOf`. */
 const balanceOf = (owner: number, id?: number): string =>
   call("eth_call", [{ to: contract, data: `0x70a08231${word(owner)}` }, "latest"], id);
 

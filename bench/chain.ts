@@ -1,5 +1,5 @@
-// The second half of `npm run bench`: what is answered from the store, next to a server that does
-// nothing but send the same bytes, and to anvil asked directly. In about three minutes.
+// The second half of `npm run bench`: answers from the store, beside a server that only sends the same bytes, and
+// beside anvil itself. Takes about three minutes.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const print = (line = ""): void => void process.stdout.write(`${line}\n`);
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 
-// Following.
+// The cost of following new blocks.
 tell("following mainnet-sized blocks");
 const mainnet = new GeneratedChain({
   seed: 1,
@@ -69,7 +69,7 @@ print(
 const node = await startGeneratedNode(chain);
 const anvil = await startAnvil();
 if (!anvil) throw new Error("there is no anvil for this machine");
-// anvil gets slower with each block: of a hundred thousand it would take many minutes.
+// anvil slows down with each block: a hundred thousand would take many minutes.
 const anvilBlocks = Math.min(STORED_BLOCKS, 10_000);
 tell(`anvil mines ${anvilBlocks} blocks`);
 for (let mined = 0; mined < anvilBlocks; mined += 500)
@@ -114,7 +114,7 @@ const gateway = (network: string): Target => ({
 });
 const worker = startLoad();
 
-// Lookups: anvil itself has the same block, transaction and receipt in its newest blocks.
+// Lookups: anvil has the same block, transaction and receipt in its newest blocks.
 const { result: accounts } = await ask(anvil.url, "eth_accounts");
 const sent = await ask(anvil.url, "eth_sendTransaction", [
   {
@@ -209,7 +209,7 @@ function kilobytes(bytes: number): string {
     : `${(bytes / 2 ** 20).toFixed(0)} MB`;
 }
 
-/** The gateway's answer in a file, for the yardsticks that send the same. */
+/** Writes the gateway's answer to a file, for the yardsticks that send the same bytes. */
 async function answerFile(url: string, text: string): Promise<string> {
   const response = await fetch(url, {
     method: "POST",
@@ -229,7 +229,7 @@ async function countLogs(filter: object): Promise<number> {
   return (result as unknown[]).length;
 }
 
-/** Turn by turn, so that a machine that slows down slows down all. */
+/** Measures the targets in turn, so that a slower machine slows down all of them. */
 async function compare(
   text: string,
   targets: readonly Target[],

@@ -1,6 +1,6 @@
-// How long the chains are that the benchmark's node has.
+// The lengths of the chains of the benchmark's node.
 
-/** Of one transaction and one log each. */
+/** Blocks with one transaction and one log each. */
 export const QUIET_BLOCKS = 2_100;
-/** Of 15 transactions and 100 logs each. */
+/** Blocks with 15 transactions and 100 logs each. */
 export const BUSY_BLOCKS = 40;

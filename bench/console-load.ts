@@ -1,4 +1,4 @@
-// A console that stays open while calls come: whether the page or the gateway grows.
+// Whether the page of an open console, or the gateway, grows while calls come.
 // node bench/console-load.ts [minutes] [calls a second]: one line a minute.
 import { setTimeout as pause } from "node:timers/promises";
 import { startAnvil } from "../test/support/anvil-node.ts";
@@ -22,7 +22,7 @@ const gateway = await startGatewayProcess({
 const pid = gateway.process.pid ?? 0;
 const browser = await startBrowser();
 const { page, complaints } = await openPage(browser, gateway.metricsUrl.replace("/metrics", "/"));
-await page.waitForSelector("canvas"); // a page without charts is not the console, and cannot grow
+await page.waitForSelector("canvas"); // a page without charts is not the console
 const devtools = await page.context().newCDPSession(page);
 await devtools.send("Performance.enable");
 
@@ -31,7 +31,7 @@ const CALLS = [
   ["eth_getBlockByNumber", ["latest", true]],
   ["eth_getTransactionReceipt", [anvil.transactions[0]]],
   ["eth_getBalance", [anvil.sender, "latest"]],
-  ["eth_call", [{ to: anvil.reverter }, "latest"]], // fails: it is in the tail
+  ["eth_call", [{ to: anvil.reverter }, "latest"]], // fails, and thus appears in the tail
 ] as const;
 
 let failed = 0;

@@ -1,4 +1,4 @@
-// What open consoles cost a gateway: its processor time with and without ten event streams, over the same quiet minute.
+// The cost of open consoles: the gateway's processor time with and without ten event streams, while no calls come.
 // node bench/console.ts [seconds] [consoles]
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { startGatewayProcess } from "../test/support/gateway-process.ts";
 
 const seconds = Number(process.argv[2] ?? 30);
 const consoles = Number(process.argv[3] ?? 10);
-/** Of the kernel's clock, by which it counts processor time. */
+/** The unit in which Linux tells processor time. */
 const TICKS_A_SECOND = 100;
 
 const anvil = await startAnvil();
@@ -29,7 +29,7 @@ const processorSeconds = (): number => {
 const memoryMiB = (): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 
-/** In percent of a core. */
+/** Measures the gateway's processor time, in percent of a core. */
 async function measure(what: string): Promise<number> {
   await pause(3_000);
   const before = processorSeconds();

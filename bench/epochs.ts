@@ -1,5 +1,5 @@
-// What the last ten logs of ten thousand epochs cost: asked of the gateway in one call, or paged by hand
-// over all epochs, a thousand a call, as a node of 2021 or one with a widest range wants it.
+// The cost of the last ten logs of ten thousand epochs: one call to the gateway, or pages of a thousand epochs, which a
+// caller of an old node (2021) or of a node with a widest range must read.
 import { toQuantity } from "../src/evm/values.ts";
 import { askNoted } from "../test/epochs/ask-noted.ts";
 import { GeneratedEpochs, NETWORK_ID } from "../test/epochs/generated-epochs.ts";
@@ -32,7 +32,7 @@ const [passed, followed] = ["passed", "followed"].map((name) => gateway.endpoint
   string,
 ];
 
-/** From such that most epochs have to such that one in a thousand has. */
+/** Filters from one that matches most epochs to one that matches one epoch in a thousand. */
 const filters: readonly (readonly [string, Filter])[] = [
   ["any", {}],
   ["one contract", { address: chain.contracts[0] ?? "" }],
@@ -75,7 +75,7 @@ function lastOf(url: string, filter: Filter): Promise<EpochLog[]> {
   return read(url, "cfx_getLogs", { fromEpoch: "0x0", limit: toQuantity(WANTED), ...filter });
 }
 
-/** All of it: which epochs have the last ones is known only then. */
+/** Reads all pages: only then is it known which epochs have the last logs. */
 async function pagedByHand(url: string, filter: Filter): Promise<EpochLog[]> {
   const all: EpochLog[] = [];
   for (let from = 0; from < EPOCHS; from += PAGE) {

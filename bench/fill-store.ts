@@ -1,4 +1,4 @@
-// Puts generated blocks into a store, and tells what following them costs one core.
+// Puts generated blocks into a store, and measures the processor time of following them.
 import { mkdirSync } from "node:fs";
 import { BlockStore } from "../src/chain/block-store.ts";
 import { ambiguityIn } from "../src/jsonrpc/ambiguity.ts";
@@ -11,14 +11,14 @@ const UNBOUNDED = 2 ** 40;
 export type Filled = {
   readonly blocks: number;
   readonly bytesPerBlock: number;
-  /** Of the node's JSON: the block and its receipts. */
+  /** The size of the node's JSON: the block and its receipts. */
   readonly rawBytesPerBlock: number;
-  /** Reading, proving, cutting and storing, by the wall clock and by CPU time, in milliseconds a block. */
+  /** The time to read, prove, cut and store a block, by the wall clock and in processor time, in milliseconds. */
   readonly ms: number;
   readonly cpuMs: number;
 };
 
-/** As the follower does it: parsed, proven, cut up and stored. Making the blocks is not counted. */
+/** Parses, proves, cuts and stores blocks as the follower does. The time to generate them does not count. */
 export async function fillStore(
   path: string,
   {

@@ -1,5 +1,5 @@
-// What ten thousand open filters cost: polled every four seconds, next to a server that does nothing
-// but answer; and what they cost each new block while nobody polls them. In about two minutes.
+// The cost of ten thousand open filters: polled every four seconds, beside a server that only answers; and their cost
+// for each new block while no caller polls them. Takes about two minutes.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism, loadavg } from "node:os";
@@ -16,14 +16,14 @@ import { cpuSeconds, machineCpuSeconds, memory } from "./process-cost.ts";
 
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 24);
 const FILTERS = 10_000;
-/** One filter in so many has logs in each block. */
+/** One filter in so many matches logs in each block. */
 const ONE_MATCHES_OF = 100;
 const POLLED_EVERY_MS = 4_000;
 const BLOCK_EVERY_MS = 1_000;
 const CONNECTIONS = 64;
 const BATCH = 100;
 const ROUND_BLOCKS = 20;
-/** In this order, so that growing warm favours neither. */
+/** The order of the rounds, which spreads the effect of warming up over both kinds. */
 const TURNS = ["none", "many", "many", "none", "none", "many"] as const;
 
 process.on("exit", stopAll);
@@ -35,7 +35,7 @@ const load = fork(new URL("poll-load.ts", import.meta.url).pathname);
 endAtExit(load);
 tell(`the machine's load before: ${loadavg()[0]?.toFixed(2)}`);
 
-// Mainnet-sized blocks; each emitting address has logs in nearly each of them.
+// Mainnet-sized blocks; nearly every block has logs of each emitting address.
 const shape = {
   transactions: [200, 200],
   logs: [400, 400],
@@ -82,7 +82,7 @@ async function pollsOfAllFilters(): Promise<void> {
   sizes.push(memory(target.pid));
   clearInterval(growth);
 
-  // Whatever was not told yet is told now: then each log must have been told, and once.
+  // This poll must tell the remaining logs: then the filters have told each log exactly once.
   await until("the head is followed", () => isAtHead(url, chain));
   const rest = await pollOnce(url, filters);
   const told = warm.logs + own.logs + rest;
@@ -138,14 +138,14 @@ async function pollsOfAllFilters(): Promise<void> {
   );
 }
 
-/** One gateway follows blocks, now with filters and now without: processes differ more than that. */
+/** One gateway follows blocks, with and without filters in turn: two processes would differ more than that. */
 async function newBlocks(): Promise<void> {
   const following = await startFollowing();
   const { url } = following;
   const costs = { none: [] as number[], many: [] as number[] };
   tell(`following ${ROUND_BLOCKS} blocks at a time, with ${FILTERS} filters and with none`);
   await end(url, await openSilent(url));
-  await following.costOfBlocks(2 * ROUND_BLOCKS); // to warm up
+  await following.costOfBlocks(2 * ROUND_BLOCKS); // warms up
   let open: readonly string[] = [];
   for (const name of TURNS) {
     if (name === "many" && open.length === 0) open = await openSilent(url);
@@ -170,7 +170,7 @@ async function newBlocks(): Promise<void> {
   print(`Ratio: ${(middle.many / middle.none).toFixed(2)}.`);
 }
 
-/** Filters that nothing matches, each polled once. */
+/** Opens filters that match nothing, and polls each once. */
 async function openSilent(url: string): Promise<readonly string[]> {
   const filters = await openFilters(url, silentAddresses);
   await pollOnce(url, filters);
@@ -182,10 +182,10 @@ async function end(url: string, filters: readonly string[]): Promise<readonly st
   return [];
 }
 
-/** A gateway over a chain that grows by a block each time it is looked at, as often as it is told. */
+/** A gateway over a chain that grows by a block with each request for its head, up to a given count. */
 async function startFollowing() {
   let left = 0;
-  // No time between blocks: the head is asked for as often as a gateway ever does.
+  // With a block time of zero, the gateway asks for the head as often as it ever does.
   const chain = new GeneratedChain({ ...shape, seed: 4, blockSeconds: 0 });
   chain.extend(16);
   const node = await startGeneratedNode(chain, ({ method, params: [at] }) => {
@@ -199,7 +199,7 @@ async function startFollowing() {
   const pid = running.process.pid ?? 0;
   return {
     url,
-    /** CPU time in milliseconds a block. */
+    /** The gateway's processor time for one block, in milliseconds. */
     costOfBlocks: async (count: number): Promise<number> => {
       const before = cpuSeconds(pid);
       left = count;
@@ -208,7 +208,7 @@ async function startFollowing() {
         node.calls.at(-1)?.method === "eth_getBlockByNumber" &&
         node.calls.some(({ params: [at] }) => at === chain.head.hash);
       await until("the blocks are fetched", isFetched, 60_000);
-      await pause(100); // stored
+      await pause(100); // time to store the last block
       const after = cpuSeconds(pid);
       await until("the blocks are followed", () => isAtHead(url, chain));
       return ((after - before) * 1000) / count;
@@ -245,13 +245,13 @@ async function openFilters(url: string, addresses: readonly string[]): Promise<s
   return results.map(String);
 }
 
-/** @returns How many logs were told. */
+/** @returns The number of logs in the answers. */
 async function pollOnce(url: string, filters: readonly string[]): Promise<number> {
   const results = await askAll(url, "eth_getFilterChanges", filters);
   return results.reduce<number>((sum, logs) => sum + (logs as unknown[]).length, 0);
 }
 
-/** One call for each argument, in batches. */
+/** Makes one call for each argument, in batches. */
 async function askAll(
   url: string,
   method: string,

@@ -1,10 +1,10 @@
-// The load, in a process of its own: what it costs is not charged to the server that is measured.
-// Takes one `Load` a message and answers with what it saw.
+// The load in a process of its own, so that its cost does not count as the server's. Takes one `Load` a message and
+// answers with its figures.
 import autocannon from "autocannon";
 
 export type Load = {
   readonly url: string;
-  /** Each connection sends its share of them over and over; all of them where there are fewer than connections. */
+  /** Each connection repeats its share of the bodies, or all of them when there are fewer bodies than connections. */
   readonly bodies: readonly string[];
   readonly seconds: number;
   readonly connections: number;
@@ -15,9 +15,9 @@ export type Seen = {
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** How much of one core the load itself took; near 1, it is the load that is measured. */
+  /** The load's own share of one core; near 1, the load is the bottleneck. */
   readonly loadShare: number;
-  /** Answers that were no 200, and requests without an answer. */
+  /** Responses with a status other than 2xx, and requests without a response. */
   readonly failures: number;
 };
 
@@ -46,7 +46,7 @@ async function putOn({ url, bodies, seconds, connections }: Load): Promise<Seen>
       },
       (error, outcome) => (error ? reject(error) : resolve(outcome)),
     );
-    // autocannon's own histogram knows whole milliseconds only.
+    // autocannon's own histogram has whole milliseconds only.
     run.on("response", (_client, _status, _bytes, ms) => times.push(ms));
   });
   const { user, system } = process.cpuUsage(before);

@@ -1,4 +1,4 @@
-// Starts servers, puts load on them, and reads what that cost their processes.
+// Starts servers, puts load on them, and measures the cost in their processes.
 import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,28 +10,28 @@ import { cpuSeconds } from "./process-cost.ts";
 export type Target = {
   readonly url: string;
   readonly pid: number;
-  /** The node that it asks. */
+  /** The node behind the server. */
   readonly nodePid?: number;
 };
 
 export type Measured = Seen & {
   readonly perSecond: number;
-  /** CPU time of the server's process a request; undefined where the system does not tell. */
+  /** The server's processor time for a request; undefined where the system does not tell it. */
   readonly cpuMicros: number | undefined;
-  /** The same of the node that the server asks. */
+  /** The processor time of the node behind the server for a request. */
   readonly nodeMicros: number | undefined;
 };
 
 const started: ChildProcess[] = [];
 
-/** Ends the processes that were started here. */
+/** Kills the processes that this module started. */
 export const stopAll = (): void => {
   for (const child of started) child.kill("SIGKILL");
 };
 
 export type Server = Target & { send(order: string): void; stop(): void };
 
-/** A server script of this folder, in a process of its own. */
+/** Starts a server script of the folder `servers` in a process of its own. */
 export async function startServer(name: string, args: readonly string[] = []): Promise<Server> {
   const script = new URL(`servers/${name}.ts`, import.meta.url).pathname;
   const child = spawn(process.execPath, [script, ...args], {
@@ -46,15 +46,15 @@ export async function startServer(name: string, args: readonly string[] = []): P
   };
 }
 
-/** Before anything is pinned: a process that is pinned sees one core. */
+/** Counted before this process is pinned: a pinned process sees one core. */
 const CORES = availableParallelism();
 
-/** All threads of a process on one core; nothing where the system has no `taskset`. */
+/** Pins all threads of a process to one core; does nothing where the system has no `taskset`. */
 export function pin(pid: number, core: number): void {
   if (CORES > 1) spawnSync("taskset", ["-a", "-p", "-c", String(core), String(pid)]);
 }
 
-/** Throws where a process may run on a core of this one: it would be measured with its own load beside it. */
+/** Throws when a process shares a core with this one: its measurement would contain the load. */
 export function assertApart(pid: number): void {
   const coresOf = (id: number): string =>
     /^Cpus_allowed_list:\s*(.*)$/m.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1] ?? "";
@@ -64,12 +64,12 @@ export function assertApart(pid: number): void {
     );
 }
 
-/** Any program, whose output nobody reads. */
+/** Starts a program and ignores its output. */
 export function startProcess(file: string, args: readonly string[]): void {
   started.push(spawn(file, args, { stdio: "ignore" }));
 }
 
-/** The process that makes the load: one for all measurements, so that it is warm after the first. */
+/** Starts the process that makes the load: one for all measurements, so that it is warm after the first. */
 export function startLoad(): ChildProcess {
   const child = fork(new URL("load.ts", import.meta.url).pathname);
   started.push(child);
@@ -93,6 +93,6 @@ export async function measure(
   return { ...seen, perSecond: seen.requests / seen.seconds, cpuMicros, nodeMicros };
 }
 
-/** The run in the middle by requests a second: its figures belong together. */
+/** The median run by requests a second, whole: the figures of a run belong together. */
 export const middleRun = (runs: readonly Measured[]): Measured | undefined =>
   runs.toSorted((a, b) => a.perSecond - b.perSecond)[Math.floor(runs.length / 2)];

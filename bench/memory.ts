@@ -1,5 +1,5 @@
-// What hostile callers make the gateway hold: its own memory and the time of its health check while they
-// attack, and what is left afterwards. In about two minutes. `--seconds 15` of each attack.
+// The effect of hostile callers: the gateway's own memory and the slowest health check during each attack, and the
+// memory after it. Takes about two minutes. `--seconds 15` sets the duration of each attack.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -21,7 +21,7 @@ import { memory } from "./process-cost.ts";
 
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "15" } } });
 const seconds = Number(values.seconds);
-/** Of 10 logs each: a query of all of them is near the most logs of one answer. */
+/** Blocks of 10 logs each: a query for all of them is near the most logs of one answer. */
 const BLOCKS = 990;
 
 process.on("exit", stopAll);
@@ -118,7 +118,7 @@ await gateway.stop();
 await node.close();
 process.exit();
 
-/** The attacker is a process of its own: it must not be what is slow. */
+/** Runs an attack in a process of its own, so that the attacker does not slow down the measurement. */
 async function measure(name: string, ordered: Ordered): Promise<void> {
   const own = (): number => memory(gateway.process.pid ?? 0).own / 2 ** 20;
   const before = own();

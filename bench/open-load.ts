@@ -1,5 +1,5 @@
-// Calls whose moments are planned, in a process of its own: latency counts from the planned moment, whether or
-// not the calls before were answered. Takes one `OpenLoad` a message and answers with what it saw.
+// Calls at planned moments, in a process of its own: the latency of a call counts from its planned moment, whether or
+// not earlier calls are answered. Takes one `OpenLoad` a message and answers with its figures.
 import { Pool } from "undici";
 
 export type OpenLoad = {
@@ -16,7 +16,7 @@ export type OpenLoadSeen = {
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly maxMs: number;
-  /** How late calls were handed to the connections (p99, p99.9): the load's own part of the latency. */
+  /** The delay between planned moments and requests (p99, p99.9): the load's own part of the latency. */
   readonly lateMs: number;
   readonly late999Ms: number;
   readonly failures: number;

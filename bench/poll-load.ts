@@ -1,12 +1,12 @@
-// Polls of many filters, evenly spread over time, in a process of its own. Each poll has a planned
-// moment, and its latency counts from there, whether or not the polls before it were answered.
-// Takes one `PollLoad` a message and answers with what it saw.
+// Polls of many filters, evenly spread over time, in a process of its own. The latency of a poll counts from its
+// planned moment, whether or not earlier polls are answered. Takes one `PollLoad` a message and answers with its
+// figures.
 import { Pool } from "undici";
 
 export type PollLoad = {
   readonly url: string;
   readonly filters: readonly string[];
-  /** Each filter is polled once in so long. */
+  /** The interval between two polls of one filter. */
   readonly everyMs: number;
   readonly seconds: number;
   readonly connections: number;
@@ -20,21 +20,21 @@ export type Latency = {
 };
 
 export type PollsSeen = {
-  /** Until the last answer. */
+  /** The time until the last answer. */
   readonly seconds: number;
   readonly all: Latency;
-  /** Of the turn of all filters whose p99 is in the middle: what befell the machine once is not in it. */
+  /** The round of polls with the median p99, which excludes a single disturbance of the machine. */
   readonly middleTurn: Latency;
-  /** Of those that told logs, and of those that did not. */
+  /** Polls that returned logs, and polls that returned none. */
   readonly telling: Latency;
   readonly empty: Latency;
-  /** How late polls were handed to the connections: the load's own part of the latency. */
+  /** The delay between planned moments and requests: the load's own part of the latency. */
   readonly late: Latency;
-  /** How many logs the answers told. */
+  /** The number of logs in the answers. */
   readonly logs: number;
   readonly failures: number;
   readonly firstFailure: string | undefined;
-  /** How much of one core the load itself took. */
+  /** The load's own share of one core. */
   readonly loadShare: number;
 };
 

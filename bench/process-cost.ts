@@ -1,17 +1,17 @@
-// What a process, or all of them, have cost so far, from /proc: zero where the system does not tell.
+// The processor time and memory of a process, and the processor time of the machine, from /proc: zero on other systems.
 import { readFileSync } from "node:fs";
 
-/** Linux counts in hundredths of a second, whatever its kernel's clock. */
+/** Linux tells times in hundredths of a second, whatever the frequency of its kernel's clock. */
 const TICKS_PER_SECOND = 100;
 
-/** User and system time. */
+/** The user and system time of a process. */
 export function cpuSeconds(pid: number): number {
   const afterName = read(`${pid}/stat`).split(") ").at(-1) ?? "";
   const fields = afterName.split(" ");
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
 }
 
-/** What all processes of the machine took together, on all its cores. */
+/** The time of all processes on all cores of the machine. */
 export function machineCpuSeconds(): number {
   const [, user, nice, system, , , irq, softirq] = read("stat").split(/\s+/, 8).map(Number);
   return [user, nice, system, irq, softirq].reduce<number>(
@@ -20,7 +20,7 @@ export function machineCpuSeconds(): number {
   );
 }
 
-/** Resident memory in bytes: all of it, the process's own, and what is of files. */
+/** Resident memory in bytes: all of it, the anonymous part, and the part of mapped files. */
 export function memory(pid: number): {
   readonly all: number;
   readonly own: number;

@@ -1,7 +1,7 @@
-// Two servers beside one process that does everything, and beside two such processes that share nothing but the machine:
-// cores may be halves of one, each slower while the other is busy. All are asked for what is stored. The load needs the same
-// cores: it comes from `wrk` (Debian: apt-get install wrk), which costs a tenth of what a server does, and the
-// CPU time of each request is told beside what was served. In about two minutes.
+// Two servers beside one process that does everything, and beside two such processes that share only the machine:
+// cores may be hyperthreads, which slow each other down. All answer stored data. The load runs on the same cores: it
+// comes from `wrk` (Debian: apt-get install wrk), which costs a tenth of a server, and the report has the processor
+// time of each request beside the rate. Takes about two minutes.
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -20,9 +20,9 @@ const CONNECTIONS = 64;
 
 type Run = {
   readonly perSecond: number;
-  /** Of all processes of the gateway. */
+  /** The processor time of all processes of the gateway. */
   readonly cpuMicros: number;
-  /** Cores that the load took, and everything else on the machine that is not the gateway. */
+  /** The cores that the load and everything else on the machine took, without the gateway. */
   readonly loadShare: number;
   readonly failures: number;
 };
@@ -61,7 +61,7 @@ const pidsOf = async ({ process: { pid = 0 } }: RunningGateway): Promise<number[
 const cost = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 
-/** What wrk is told, and how it tells what it saw: in one line. */
+/** wrk's script: it makes the request and prints the figures in one line. */
 const script = (question: object): string => `
 wrk.method = "POST"
 wrk.headers["content-type"] = "application/json"
@@ -73,7 +73,7 @@ done = function(summary, latency, requests)
 end
 `;
 
-/** Asks all of them at once, with the same number of connections together. */
+/** Puts load on all gateways at once, with CONNECTIONS connections in total. */
 async function load(gateways: readonly RunningGateway[], question: object): Promise<Run> {
   const path = join(folder, "load.lua");
   writeFileSync(path, script(question));
@@ -103,7 +103,7 @@ async function load(gateways: readonly RunningGateway[], question: object): Prom
   };
 }
 
-/** What other programs do at the same time only makes it worse: the best run is the least disturbed one. */
+/** The best figure of all runs: other programs only make a figure worse. */
 const best = (runs: readonly Run[]): Run => ({
   perSecond: Math.max(...runs.map(({ perSecond }) => perSecond)),
   cpuMicros: Math.min(...runs.map(({ cpuMicros }) => cpuMicros)),
@@ -123,7 +123,7 @@ const asked = new Map([
 for (const question of questions) {
   print(`\n${question.method}, ${CONNECTIONS} connections`);
   const runs = new Map([...asked.keys()].map((name): [string, Run[]] => [name, []]));
-  for (const gateways of asked.values()) await load(gateways, question); // warm
+  for (const gateways of asked.values()) await load(gateways, question); // warms up
   for (let round = 0; round < ROUNDS; round += 1)
     for (const [name, gateways] of asked) runs.get(name)?.push(await load(gateways, question));
   for (const [name, all] of runs) {

@@ -1,21 +1,21 @@
-// Many sockets with many subscriptions, in a process of its own: when each notification arrived.
-// Takes one `PushLoad`, answers when all are subscribed, and on any further message with what it saw.
+// Many sockets with many subscriptions, in a process of its own, which notes the arrival of each notification. Takes
+// one `PushLoad`, answers when all subscriptions are made, and answers each further message with its figures.
 import { once } from "node:events";
 import { WebSocket } from "ws";
 
 export type PushLoad = {
   readonly url: string;
   readonly sockets: number;
-  /** The parameters of each socket's subscriptions. */
+  /** The parameters of the subscriptions, by socket. */
   readonly subscriptions: readonly (readonly unknown[][])[];
 };
 
 export type PushesSeen = {
-  /** Of each notification the number of its block, and when it arrived, in milliseconds since 1970. */
+  /** The block number of each notification, and its arrival in milliseconds since 1970. */
   readonly heads: readonly (readonly [number: number, atMs: number])[];
   readonly logs: readonly (readonly [number: number, atMs: number])[];
   readonly failures: readonly string[];
-  /** CPU time of this process since all were subscribed, in seconds. */
+  /** This process's processor time since all subscriptions were made, in seconds. */
   readonly cpuSeconds: number;
 };
 

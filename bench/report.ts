@@ -1,4 +1,4 @@
-// Prints what was measured, as Markdown: docs/performance.md takes it as it is.
+// Prints the results as Markdown, as docs/performance.md contains them.
 import type { Aim, Case } from "./cases.ts";
 import type { Measured } from "./measure.ts";
 import type { OpenLoadSeen } from "./open-load.ts";

@@ -1,7 +1,7 @@
-// `npm run bench`: what calls cost the gateway beside Y, the least that a `node:http` server does for the same
-// answer, in one run of about six minutes. `--against NAME=URL[,PID]` puts another gateway's endpoint for the
-// node's chains into the table; `--only TEXT` takes the cases whose name has the text (again and again for several);
-// `--json` prints the ratios of the cases to Y as JSON.
+// `npm run bench`: the cost of calls beside Y, the least that a `node:http` server does for the same answer, in one
+// run of about six minutes. `--against NAME=URL[,PID]` adds another gateway's endpoint for the node's chains to the
+// table; `--only TEXT` takes the cases whose name contains the text, and may be repeated; `--json` prints the cases'
+// ratios to Y as JSON.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -30,10 +30,10 @@ import { printCases, printLatency, type Row } from "./report.ts";
 const CONNECTIONS = 64;
 const ROUNDS = 3;
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 2.5);
-/** After 1 s, V8 still compiles on other threads, and that is charged to whoever is young. */
+/** After 1 s, V8 still compiles on other threads, and a new process would pay for that. */
 const WARM_UP_SECONDS = 3;
 const OPEN = { perSecond: 500, seconds: 8 * SECONDS, connections: CONNECTIONS };
-/** The servers that are measured have the one core, what asks and what is asked the other. */
+/** One core runs the measured servers; the other core runs the load and the node. */
 const [MEASURED_CORE, OTHER_CORE] = [0, 1];
 
 const { values: options } = parseArgs({
@@ -58,7 +58,7 @@ const networkOver = (chain: string, upstream: { readonly batch?: number } = {}) 
 });
 const running = await startGatewayProcess({
   log: { level: "info" },
-  // Else most of 64 batches of 100 would be refused, and that is cheap.
+  // With a lower limit the gateway would refuse most of 64 batches of 100, and refusals are cheap.
   keys: [{ name: "test", key: "test-key", concurrentCalls: 64 * 100 }],
   networks: {
     quiet: networkOver("quiet"),
@@ -72,7 +72,7 @@ const pid = running.process.pid ?? 0;
 const gatewayAt = (network: string): Target => ({
   ...{ url: running.endpoint(network), pid, nodePid: node.pid },
 });
-// Else the first cases pay for what is still being stored.
+// While the gateway still stores blocks, the first cases would pay for that.
 await until("all blocks are stored", async () => {
   const metrics = await (await fetch(running.metricsUrl)).text();
   const stored = metrics.matchAll(/^headgate_window_blocks\{.*network="(\w+)".*\} (\d+)$/gm);
@@ -113,7 +113,7 @@ function ratioOf({ case: { name, usualTimesY }, y, gateway }: Row) {
   return { name, timesY: (gateway.cpuMicros ?? 0) / (y.cpuMicros ?? 0), usualTimesY };
 }
 
-/** Turn by turn, so that a machine that slows down slows down all: Y, gateway, Y, gateway. */
+/** Measures in turn, so that a slower machine slows down all: Y, gateway, Y, gateway. */
 async function compare(one: Case): Promise<Row> {
   const yardstick = await startYardstick(one);
   pin(yardstick.pid, MEASURED_CORE);
@@ -137,7 +137,7 @@ function run({ name, bodies }: Case, target: Target, seconds: number) {
   return measure(target, { bodies, seconds, connections: CONNECTIONS }, worker);
 }
 
-/** Y for a case: it answers what the gateway answers. A gateway that answers with an error is no measure of anything. */
+/** Starts Y for a case, with the gateway's own answer. Throws when that answer has errors: it would measure nothing. */
 async function startYardstick(one: Case) {
   const request = one.bodies[0] ?? "";
   const response = await post(running.endpoint(one.network), request);
@@ -150,7 +150,7 @@ async function startYardstick(one: Case) {
   return await startServer("yardstick", [path]);
 }
 
-/** Node writes them itself. */
+/** Whether node:http writes the header itself. */
 function isOfTheConnection(header: string): boolean {
   return ["connection", "keep-alive", "date", "transfer-encoding"].includes(header);
 }
@@ -159,7 +159,7 @@ function againstNames(): string[] {
   return options.against.map((text) => text.split("=", 1)[0] ?? "");
 }
 
-/** `{network}` in the URL of another gateway becomes the network's name. */
+/** The other gateways of `--against`; `{network}` in a URL becomes the network's name. */
 function othersFor({ network }: Case): Target[] {
   return options.against.map((text) => {
     const [url = "", otherPid = "0"] = text.slice(text.indexOf("=") + 1).split(",");
@@ -167,7 +167,7 @@ function othersFor({ network }: Case): Target[] {
   });
 }
 
-/** Receipts at planned moments, while nothing happens and while a block of 600 logs comes each second. */
+/** Receipts at planned moments: first without new heads, then with a block of 600 logs each second. */
 async function receiptsWhileHeadsCome(): Promise<void> {
   const load = fork(new URL("open-load.ts", import.meta.url).pathname);
   process.on("exit", () => load.kill("SIGKILL"));

@@ -1,6 +1,6 @@
-// Half an hour of callers while nodes fail at random and somebody attacks: memory and open files are to
-// stay what they were. `--minutes 30`, `--seed 1`, `--calm` without the attacker. Ends with 1 when
-// something grew, a call was not answered rightly, or the gateway was not there for its health check.
+// Half an hour of callers while nodes fail at random and a hostile caller attacks: memory and open files must not
+// grow. `--minutes 30`, `--seed 1`, `--calm` without the attacker. The exit code is 1 when one of them grew, an answer
+// was wrong, or a health check was late.
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { growthOf, meansOf } from "../test/faults/growth.ts";
@@ -16,22 +16,22 @@ import { HealthCheck } from "./attacks/health-check.ts";
 type Look = Reading & {
   readonly minute: number;
   readonly tally: Tally;
-  /** The slowest health check, in milliseconds. */
+  /** The time of the slowest health check, in milliseconds. */
   readonly healthMs: number;
   readonly attack: string;
 };
 
 const PER_SECOND = 150;
 const LOOK_MS = 10_000;
-/** One attack lasts about as long as one look at the gateway. */
+/** One attack lasts about as long as the interval between two looks. */
 const ATTACK_MS = 9_500;
-/** Callers, nodes, attacker and gateway share the machine: a check that takes longer was not there. */
+/** The most for a health check: callers, nodes, attacker and gateway share the machine. */
 const MOST_HEALTH_MS = 1_000;
-/** While an attacker's answers fill the memory that may wait, large work of all is refused: of so many, at most. */
+/** The gateway refuses large work while an attacker's answers fill its memory for them: the most of all requests. */
 const TURNED_AWAY = "the gateway has too many answers waiting";
 const MOST_TURNED_AWAY = 0.05;
 const ATTACKERS_KEY = "attackers-key";
-/** The first minutes are not judged: the heap finds its size. */
+/** The first minutes do not count: the heap finds its size. */
 const WARM_UP_MINUTES = 5;
 
 const { values } = parseArgs({
@@ -73,7 +73,7 @@ try {
   nodes.stop();
 }
 
-/** One row a minute is printed. */
+/** Looks at the gateway until the end, and prints one row a minute. */
 async function lookUntilEnd(): Promise<readonly Look[]> {
   const startedAt = performance.now();
   const seen: Look[] = [];
@@ -92,7 +92,7 @@ async function lookUntilEnd(): Promise<readonly Look[]> {
   return seen;
 }
 
-/** Of the looks of one minute: the highest of each figure, and how much was not right. */
+/** One minute's row: the highest value of each figure, and the sums of requests and flaws. */
 function row(minuteOf: readonly Look[]): string {
   const most = (read: (look: Look) => number): number => Math.max(...minuteOf.map(read));
   const sum = (read: (look: Look) => number): number =>
@@ -119,7 +119,7 @@ function judge(all: readonly Look[]): string[] {
   const flaws = all.map(({ tally }) => flawsText(otherFlaws(tally))).filter((text) => text !== "");
   const requests = all.reduce((sum, { tally }) => sum + tally.requests, 0);
   const refused = all.reduce((sum, { tally }) => sum + turnedAway(tally), 0);
-  // What is held depends on the attack that is under way: whole rounds of all attacks are compared.
+  // Memory depends on the present attack, so the comparison takes whole rounds of all attacks.
   const round = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
   const grew = (read: (look: Look) => number) => growthOf(meansOf(judged.map(read), round));
   const memory = grew(({ ownMemoryBytes }) => ownMemoryBytes / 2 ** 20);

@@ -1,6 +1,6 @@
-// How long the gateway takes from the start of its process to listening, with one network whose node is away. Named
-// programs take turns: `node bench/start.ts bin/headgate.mjs ELSEWHERE/bin/headgate.mjs`. Each begins once before, so
-// that V8's compiled code lies where it will be found.
+// The time from the start of a gateway's process until it listens, with one network whose node is away. The named
+// programs take turns: `node bench/start.ts bin/headgate.mjs ELSEWHERE/bin/headgate.mjs`. Each starts once before, so
+// that V8's compiled code is in its cache.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ async function start(program: string): Promise<Start> {
   throw new Error(`${program} did not listen`);
 }
 
-/** Of all its threads, in the kernel's ticks of ten milliseconds. */
+/** The processor time of all threads of a process, in milliseconds; Linux tells it in ticks of ten. */
 function cpuMsOf(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user, system] = fields.split(" ").slice(11, 13).map(Number);

@@ -1,5 +1,5 @@
-// `node bench/stories.ts`: what the story of a call costs the thread that answers, by who wants it: a stored receipt,
-// and one attempt at an upstream; in microseconds of processor. The collector is another process.
+// `node bench/stories.ts`: the cost of a call's story for the thread that answers, for each kind of use: a stored
+// receipt, and one attempt at an upstream; in microseconds of processor time. The collector is another process.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -65,7 +65,7 @@ async function run(): Promise<void> {
     ...{ url: `http://127.0.0.1:${port}/v1/traces`, headers: {}, timeoutMs: 5_000, queue: 0 },
     ...{ service: "bench", attributes: {}, version: "0", instance: "0" },
   });
-  /** The least of five: what else the machine does only adds. */
+  /** The least of five rounds: other work of the machine only adds to a round. */
   const micros = async (step: () => unknown, isSent: boolean): Promise<number> => {
     let least = Number.POSITIVE_INFINITY;
     for (let round = 0; round < 5; round += 1) {

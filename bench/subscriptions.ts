@@ -1,5 +1,6 @@
-// What ten thousand subscriptions cost: a thousand sockets with ten each, while a mainnet-sized block comes each
-// second; how long after the head is stored they are told, and what the gateway takes. In about two minutes.
+// The cost of ten thousand subscriptions: a thousand sockets with ten each, while a mainnet-sized block comes each
+// second; the delay between the store and the notifications, and the gateway's processor time. Takes about two
+// minutes.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -18,7 +19,7 @@ import type { PushesSeen, PushLoad } from "./push-load.ts";
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 30);
 const SOCKETS = 1_000;
 const SUBSCRIPTIONS = 10;
-/** One of so many log subscriptions has logs in each block. */
+/** One log subscription in so many matches logs in each block. */
 const ONE_MATCHES_OF = 100;
 const BLOCK_EVERY_MS = 1_000;
 const QUIET_SECONDS = 10;
@@ -61,7 +62,7 @@ const headNow = (): number => {
 };
 await until("the head is followed", async () => headNow() === chain.head.number);
 
-/** When each block was there, and when it was stored. */
+/** The time at which the gateway stored each block, by block number. */
 const storedAt = new Map<number, number>();
 let seen = headNow();
 const looking = setInterval(() => {
@@ -70,7 +71,7 @@ const looking = setInterval(() => {
 }, 1);
 const growing = setInterval(() => chain.extend(1), BLOCK_EVERY_MS);
 
-/** Of the gateway, in cores. */
+/** The gateway's processor time over so many seconds, in cores. */
 async function shareOver(seconds: number): Promise<number> {
   const before = cpuSeconds(pid);
   const startedAt = now();
@@ -101,7 +102,7 @@ const url = running.endpoint("bench").replace("http:", "ws:");
 load.send({ url, sockets: SOCKETS, subscriptions } satisfies PushLoad);
 await once(load, "message");
 const openedInMs = now() - openedAt;
-await pause(5_000); // all are where the head is
+await pause(5_000); // all subscriptions reach the head
 const memoryOpen = memory(pid);
 
 tell(`pushing for ${SECONDS} s`);

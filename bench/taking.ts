@@ -1,5 +1,5 @@
-// How many mainnet-sized blocks a second are fetched, proven and stored by the thread that writes, and by it and another that
-// takes blocks; the node answers at once, from memory. In about a minute.
+// The rate at which the writer thread fetches, proves and stores mainnet-sized blocks, alone and with a second thread
+// that takes blocks; the node answers at once, from memory. Takes about a minute.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,10 +15,10 @@ import { GeneratedChain } from "../test/support/generated-chain.ts";
 
 const BLOCKS = Number(process.env["BENCH_BLOCKS"] ?? 400);
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 4);
-/** As many as the backfill has under way, and writes together. */
+/** The backfill fetches so many blocks at once, and writes so many together. */
 const AT_ONCE = 4;
 const WRITTEN_AT_ONCE = 16;
-/** Shares of the time that the thread that writes is busy: always too much, and never. */
+/** `busyShare` 1: the writer thread never counts as busy, so that it stays alone; 0: it always does. */
 const THREADS = [
   { threads: 1, busyShare: 1 },
   { threads: 2, busyShare: 0 },
@@ -35,7 +35,7 @@ const bodies = Array.from({ length: BLOCKS }, (_, number) => {
 });
 const byHash = new Map(bodies.map((body) => [body.hash, body]));
 
-/** What it gives is a copy in a piece of memory of its own, as what comes over a connection. */
+/** A node that returns a copy in memory of its own, like a reply that comes over a connection. */
 const node: AskedNode = {
   name: "memory",
   isMissing: () => false,
@@ -90,7 +90,7 @@ async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: numb
     await added;
     await store.below.finish();
   };
-  await fillSome(BLOCKS / 4); // warm
+  await fillSome(BLOCKS / 4); // warms up
   const measured = BLOCKS - BLOCKS / 4 - AT_ONCE * 2;
   const before = process.cpuUsage();
   const startedAt = performance.now();

@@ -1,5 +1,5 @@
-// What TLS and HTTP/2 cost the gateway beside plain HTTP: processor time of a call over a connection that is kept, and of
-// a connection with one call, its handshake included. `node bench/tls.ts`; needs openssl.
+// The cost of TLS and HTTP/2 beside plain HTTP: the gateway's processor time for a call over an open connection, and
+// for a connection with one call, handshake included. `node bench/tls.ts`; needs openssl.
 import { once } from "node:events";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { connect } from "node:http2";
@@ -36,7 +36,7 @@ async function over1(gateway: RunningGateway, agent: HttpAgent | Agent | false):
   await once(response.resume(), "end");
 }
 
-/** Microseconds of the gateway's processor time for each. */
+/** The gateway's processor time for one call, in microseconds. */
 async function cost(gateway: RunningGateway, times: number, ask: Ask): Promise<number> {
   const rounds = async (count: number): Promise<void> => {
     let left = count;
@@ -45,7 +45,7 @@ async function cost(gateway: RunningGateway, times: number, ask: Ask): Promise<n
     };
     await Promise.all(Array.from({ length: AT_ONCE }, one));
   };
-  await rounds(times / 4); // warm
+  await rounds(times / 4); // warms up
   const before = await usedSeconds(gateway);
   await rounds(times);
   return Math.round((((await usedSeconds(gateway)) - before) / times) * 1e6);

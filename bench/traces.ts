@@ -1,5 +1,5 @@
-// What deriving traces costs: the gateway over a node without trace_*, next to the time that the same node
-// takes for the debug calls that the traces are made of; and the memory that two million steps take.
+// The cost of deriving traces: the gateway over a node without trace_*, beside the node's own time for the debug calls
+// that the traces are made of; and the memory for two million steps.
 import { loadavg } from "node:os";
 import { anvilCommand, freePorts } from "../packages/devnet/src/node-process.ts";
 import { ask, read } from "../test/support/ask.ts";
@@ -15,7 +15,7 @@ const ROUNDS = 9;
 const CALLS = 1_000;
 const STEPS = 100_000;
 const MANY_STEPS = 2_000_000;
-/** JUMPDEST, the three of the body, and the six that count and jump. */
+/** JUMPDEST, the three opcodes of the body, and the six that count and jump. */
 const STEPS_A_ROUND = 10;
 const CHAIN_ID = 31_337;
 
@@ -60,7 +60,7 @@ await manySteps();
 process.stderr.write(`the machine's load after: ${loadavg()[0]?.toFixed(2)}\n`);
 process.exit();
 
-/** So many times; the counter is on top of the stack. */
+/** The code of a loop over the body; the counter is on top of the stack. */
 function loop(times: number, body: string): string {
   const count = `0x${times.toString(16).padStart(4, "0")}`;
   return asm(`${count} JUMPDEST ${body} 0x01 SWAP1 SUB DUP1 0x03 JUMPI STOP`);
@@ -70,7 +70,7 @@ async function set(address: string, code: string): Promise<void> {
   await read(anvil, "anvil_setCode", address, code);
 }
 
-/** The hash of a transaction that runs this code. */
+/** Mines a transaction that runs the code; returns its hash. */
 async function mined(code: string): Promise<string> {
   const to = placeOf(code);
   await set(to, code);
@@ -85,7 +85,7 @@ async function mined(code: string): Promise<string> {
 
 type Question = { readonly types: readonly string[]; readonly debug: object };
 
-/** They take turns; the time in the middle counts. */
+/** Measures both in turn, and prints the median times. */
 async function compare(what: string, hash: string, { types, debug }: Question): Promise<void> {
   const own: number[] = [];
   const nodes: number[] = [];

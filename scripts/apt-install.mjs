@@ -1,17 +1,17 @@
-// Packages of Debian's that tests and checks need, where they may be installed.
+// Installs Debian packages that tests and checks need, where the system allows it.
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 
-/** Does nothing where this is no Debian, or not its root. */
+/** Does nothing unless the system is Debian and the user is root. */
 export function installFromDebian(name) {
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
-  // A list that is missing or old lacks the package or names files that are gone.
+  // With a missing or old package list apt finds no package, or fetches files that are gone.
   if (!install(name) && apt("update")) install(name);
 }
 
-/** Installed only: what is started, or starts with the machine, is not for tests to bring about. */
+/** Installs without starting services: tests must not start a daemon, now or at boot. */
 function install(name) {
-  const policy = "/usr/sbin/policy-rc.d"; // Debian asks it before a package starts its service
+  const policy = "/usr/sbin/policy-rc.d"; // Debian runs this before a package starts its service
   const isMine = !existsSync(policy);
   if (isMine) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   const isDone = apt("install", "--yes", "--no-install-recommends", name);

@@ -1,5 +1,5 @@
-// Writes the code of `src`, and of the packages that it needs, into a few files: a process that reads a thousand
-// begins later. `npm start` and the tests over real processes begin with this; bin/headgate.mjs finds it.
+// Bundles `src` and the packages that it needs into a few files: reading a thousand files delays the start of a process.
+// `npm start` and the tests over real processes use the bundle; bin/headgate.mjs finds it.
 import {
   chmodSync,
   existsSync,
@@ -15,29 +15,29 @@ import { BUNDLES, bundleFolder } from "../bin/bundled.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** What a process begins with, and a thread of it. */
+/** The entry points of a process and of a thread. */
 export const ENTRIES = ["src/main.ts", "src/chain/thread/thread-main.ts"];
 
-/** They have native code. The last two are nowhere: `ws` looks for them, and goes on without. */
+/** Packages with native code. The last two are not installed: `ws` tries to import them, and works without. */
 const APART = ["lmdb", "@xcfx/node", "bufferutil", "utf-8-validate"];
 
-/** Of a package that is one file with all of its hashes in it, one. */
+/** The one file of a package that is used: its main file contains all of its hash functions. */
 const ONLY_A_PART = { "hash-wasm": "hash-wasm/dist/keccak.umd.min.js" };
 
-/** A process may still read an older one; and what a killed writer left is here too. */
+/** The number of bundles that stay: a process may still read an older one, and a killed run leaves its folder. */
 const KEPT = 6;
 
-/** Nothing is done where the bundle is there already. Without rolldown for this platform there is none. */
+/** Writes the bundle unless it exists. Does nothing where rolldown has no build for this platform. */
 export async function setup() {
   const folder = bundleFolder();
   if (existsSync(folder)) return;
   if (!(await hasRolldown())) return;
   mkdirSync(BUNDLES, { recursive: true });
   const written = mkdtempSync(join(BUNDLES, "written-"));
-  chmodSync(written, 0o755); // a gateway may run as another user than who installed it
+  chmodSync(written, 0o755); // the gateway may run as another user than the installer
   await write(written, ENTRIES, [placesOfSources(written)]);
   await writeConsoleIn(written);
-  // Several may write at once, and sources may change meanwhile: only what is whole gets the name.
+  // Several runs may write at once, and sources may change meanwhile: only a complete bundle gets the final name.
   if (bundleFolder() === folder && !existsSync(folder)) {
     try {
       renameSync(written, folder);
@@ -49,7 +49,7 @@ export async function setup() {
   removeOld();
 }
 
-/** Beside the code, which finds it there. @returns The files that are in its script. */
+/** Writes the console beside the code, where the gateway finds it. @returns The bundled script with its modules. */
 export async function writeConsoleIn(folder) {
   if (!existsSync(join(ROOT, "web"))) return [];
   const { writeConsole } = await import("./console.mjs");
@@ -62,7 +62,7 @@ const hasRolldown = () =>
     () => false,
   );
 
-/** @param entries Paths from the root of the repository. @returns The files that are in it. */
+/** @param entries Paths from the root of the repository. @returns The written files with their modules. */
 export async function write(folder, entries, plugins = []) {
   const { rolldown } = await import("rolldown");
   const build = await rolldown({
@@ -87,12 +87,12 @@ export async function write(folder, entries, plugins = []) {
 }
 
 /**
- * Of a module of Node.js that is imported each member is looked up, and some are made by that: for `node:http` a second
- * `undici`, which takes 45 ms. The code gets the members that it names, and no others.
+ * An import of a module of Node.js reads all of its members, and some getters are slow: that of `node:http` loads a
+ * second `undici`, which takes 45 ms. This plugin binds only the members that the code names.
  */
 const onlyWhatIsNamed = {
   name: "only-what-is-named",
-  // Each stays on its line, as the maps have it.
+  // Each import stays on its line, so that the source maps stay right.
   renderChunk: (code) => ({ code: code.replace(IMPORT_OF_NODE, namedOf), map: null }),
 };
 
@@ -107,12 +107,12 @@ function namedOf(whole, clause, module) {
   return `const ${bound.map((to) => `${to} = process.getBuiltinModule("${module}")`).join(", ")};`;
 }
 
-/** What a source finds beside itself it finds there still. */
+/** Replaces `import.meta.dirname` and `import.meta.url`, so that a bundled source still finds the files beside it. */
 export const placesOfSources = (folder) => ({
   name: "places-of-sources",
   transform: {
     filter: { id: /\.ts$/, code: /import\.meta\.(dirname|url)/ },
-    // Lines stay the lines they were: traces need no other map.
+    // No line moves, so that stack traces need no other map.
     handler: (code, id) => ({
       map: null,
       code: code.replace(/import\.meta\.(dirname|url)/g, (_, what) =>

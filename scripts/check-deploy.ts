@@ -1,5 +1,5 @@
-// `npm run check:deploy`: all that can be said of deploy/ without a cluster, a container engine or a Grafana. Tools that a
-// system has not are installed from Debian where that may be; what cannot be checked is named at the end.
+// `npm run check:deploy`: checks deploy/ without a cluster, a container engine or a Grafana. It installs missing tools from
+// Debian where the system allows it; at the end it lists the checks that it skipped.
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,10 +7,10 @@ import { pathToFileURL } from "node:url";
 import { parse, parseAllDocuments } from "yaml";
 import { parseConfig } from "../src/config/parse-config.ts";
 
-/** The schemas and linters that npm has, in a folder of their own: nothing else needs them. */
+/** The folder of the schemas and linters from npm, which only these checks need. */
 const CHECKS = "deploy/checks";
 const CHART = "deploy/helm/headgate";
-/** The oldest that the chart says it runs on, and a recent one. */
+/** The oldest Kubernetes version that the chart supports, and a recent one. */
 const KUBERNETES = ["1.25.0", "1.34.0"];
 
 const failures: string[] = [];
@@ -27,11 +27,11 @@ function expectSuccess(command: string, ...args: readonly string[]): void {
 
 const isThere = (command: string): boolean => run("sh", "-c", `command -v ${command}`).status === 0;
 
-/** @param debian The package that has it, where Debian has one. */
+/** @param debian The Debian package of the command, where there is one. */
 function hasTool(command: string, debian?: string): boolean {
   if (!isThere(command) && debian) run("node", "scripts/apt-install.mjs", debian);
   if (isThere(command)) return true;
-  // In CI all that Debian has must be there.
+  // In CI every tool that Debian has must be there.
   (debian && process.env["CI"] ? failures : skipped).push(`there is no ${command}`);
   return false;
 }
@@ -46,7 +46,7 @@ function checkAlerts(): void {
 function checkUnit(): void {
   if (!hasTool("systemd-analyze", "systemd")) return;
   expectSuccess("systemd-analyze", "verify", "deploy/systemd/headgate.service");
-  const most = ["--offline=true", "--threshold=20"]; // tenths of what it calls exposure
+  const most = ["--offline=true", "--threshold=20"]; // tenths of systemd's exposure level
   expectSuccess("systemd-analyze", "security", ...most, "deploy/systemd/headgate.service");
 }
 
@@ -70,7 +70,7 @@ type Manifest = {
   readonly data?: Readonly<Record<string, string>>;
 };
 
-/** Makes manifests of a file of values. */
+/** Renders the chart with a file of values for a Kubernetes version. */
 type Render = (values: string, version: string) => SpawnSyncReturns<string>;
 
 async function checkChart(): Promise<void> {
@@ -83,14 +83,14 @@ async function checkChart(): Promise<void> {
       else for (const mistake of await mistakesIn(stdout)) failures.push(`${values}: ${mistake}`);
     }
   }
-  // The first line of each is what is said of it.
+  // The first line of each file is the expected message.
   for (const values of globSync(`${CHART}/ci/refused/*.yaml`)) {
     const { status, stdout, stderr } = render(values, "1.34.0");
     const [why = ""] = readFileSync(values, "utf8").slice(2).split("\n");
     if (status === 0 || !`${stdout}${stderr}`.includes(why))
       failures.push(`the chart, of ${values}, is not refused with "${why}":\n${stderr}`);
   }
-  // What has to be said is asked for.
+  // The chart must refuse values without networks.
   if (render(`${CHART}/values.yaml`, "1.34.0").status === 0)
     failures.push("the chart was rendered without networks");
 }
@@ -101,7 +101,7 @@ const byHelm: Render = (values, version) => {
   return linted.status === 0 ? run("helm", "template", "prod", ...given) : linted;
 };
 
-/** As Helm renders it, by the libraries that Helm is made of; and its schema of values by another validator. */
+/** Renders with Helm's own Go libraries; ajv validates the values against the chart's schema. */
 async function withoutHelm(): Promise<Render | undefined> {
   skipped.push(
     "there is no helm: the chart is rendered by deploy/checks/render.go, and not linted",
@@ -127,7 +127,7 @@ type Validator = {
   compile(schema: object): ((values: object) => boolean) & { readonly errors?: unknown };
 };
 
-/** Where Debian puts the sources of Go's packages. */
+/** The folder where Debian installs the sources of Go packages. */
 const GO_LIBRARIES = "/usr/share/gocode";
 const LIBRARIES = [
   ["github.com/Masterminds/sprig", "golang-github-masterminds-sprig-dev"],
@@ -145,7 +145,7 @@ function hasLibraries(): boolean {
   return true;
 }
 
-/** Against the schemas of Kubernetes and of the Prometheus operator; and what the gateway is configured with. */
+/** Validates manifests against the schemas of Kubernetes and the Prometheus operator, and the gateway's configuration. */
 async function mistakesIn(text: string): Promise<string[]> {
   const found: string[] = [];
   const manifests = parseAllDocuments(text)
@@ -171,7 +171,7 @@ const schemasOf = (apiVersion: string): string =>
     ? `@kubernetes-models/prometheus-operator/${apiVersion}`
     : `kubernetes-models/${apiVersion}`;
 
-/** Schemas take fields that nobody knows. Types do not, of what is written out. */
+/** Finds unknown fields: the schemas allow them, but TypeScript's types refuse them in an object literal. */
 function unknownFields(manifests: readonly Manifest[]): string[] {
   const source = manifests.map(
     ({ apiVersion, kind, ...fields }, at) =>
@@ -192,13 +192,13 @@ export const manifest${at}: Of${at} = ${JSON.stringify({ apiVersion, kind, ...fi
   return status === 0 ? [] : stdout.split("\n").filter((line) => line.includes("error"));
 }
 
-/** As the gateway would say them. */
+/** The mistakes that the gateway would report. */
 function configMistakes(text = ""): readonly string[] {
   const parsed = parseConfig(text, VARIABLES);
   return parsed.kind === "mistakes" ? parsed.mistakes : [];
 }
 
-/** That deployments name. */
+/** The environment variables that the deployments name. */
 const VARIABLES = {
   HEADGATE_ADMIN_TOKEN: "0123456789abcdef",
   NODE_KEY: "key",

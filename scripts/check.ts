@@ -1,5 +1,5 @@
-// `npm run check`: all that can be said of the sources without running them. The checks run side by side, and
-// each tells what it has to say when it is done.
+// `npm run check`: all checks of the sources that do not run them. The checks run in parallel, and each prints its
+// output when it is done.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
@@ -13,11 +13,11 @@ const CHECKS = [
   "node scripts/named-metrics.ts",
   "depcruise --output-type err src web packages/*/src test bench scripts",
   "knip --no-config-hints",
-  "npm ci --dry-run --offline --ignore-scripts --loglevel=error", // is the lock file whole? if not: npm run lock
+  "npm ci --dry-run --offline --ignore-scripts --loglevel=error", // is the lock file complete? if not: npm run lock
   "npm run --silent check:generated",
 ];
 
-/** @returns Whether it found nothing. */
+/** Runs a command. @returns Whether it succeeded. */
 async function isPassed(command: string): Promise<boolean> {
   const child = spawn(command, { shell: true, stdio: ["ignore", "pipe", "pipe"] });
   const said: Buffer[] = [];

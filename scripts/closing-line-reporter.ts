@@ -1,5 +1,5 @@
-// Begins a test run with its seed, and ends it with one plain line that a person, or a machine, can read:
-// `N passed, N failed`. Where CI is set a test that was skipped has failed: there all that tests need is there.
+// Begins a test run with its seed, and ends it with one line for a person or a machine: `N passed, N failed`. Where CI
+// is set, a skipped test fails the run: there all that tests need is installed.
 import type { Reporter, TestModule, TestSpecification } from "vitest/node";
 
 export const closingLineReporter: Reporter = {
@@ -11,7 +11,7 @@ export const closingLineReporter: Reporter = {
   onTestRunEnd(modules: readonly TestModule[], errors): void {
     const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
-      // A file that could not even be collected has no tests, but it has failed.
+      // A file that vitest could not collect has no tests, but it has failed.
       if (module.state() === "failed" && module.errors().length > 0) count.failed += 1;
       for (const test of module.children.allTests()) count[test.result().state] += 1;
     }

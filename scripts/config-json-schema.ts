@@ -1,11 +1,11 @@
-// The schema of a configuration file for editors: docs/headgate.schema.json, which config-schema.ts writes.
+// The JSON Schema of a configuration file for editors: docs/headgate.schema.json, which config-schema.ts writes.
 import type { z } from "zod";
 import { settingsSchema } from "../src/config/schema.ts";
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
 
-/** JSON Schema (draft 2020-12) of what may be written in a configuration file. */
+/** The JSON Schema (draft 2020-12) of a configuration file. */
 export const configJsonSchema = (): object => ({
   ...withVariables(settingsSchema()),
   title: "Headgate configuration",
@@ -18,7 +18,7 @@ export const configJsonSchema = (): object => ({
   },
 });
 
-/** What else may stand in the place of a setting (src/config/short-forms.ts), by the setting's name. */
+/** The short forms of settings (src/config/short-forms.ts), by the setting's name. */
 const SHORT_FORMS: Readonly<Record<string, (written: JsonSchema) => JsonSchema>> = {
   networks: ({ description = "", ...mapping }) => ({
     description,
@@ -30,7 +30,7 @@ const SHORT_FORMS: Readonly<Record<string, (written: JsonSchema) => JsonSchema>>
   }),
 };
 
-/** The schema sees the file before variables are replaced: each value may be one instead. */
+/** Allows `${VARIABLE}` in the place of each value: editors see the file before variables are replaced. */
 function withVariables(schema: JsonSchema): JsonSchema {
   const { properties, items, additionalProperties } = schema;
   if (properties) {

@@ -1,4 +1,4 @@
-// Writes docs/headgate.schema.json, by which editors check and complete a configuration file.
+// Writes docs/headgate.schema.json, with which editors check and complete a configuration file.
 // With --check it only compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { configJsonSchema } from "./config-json-schema.ts";

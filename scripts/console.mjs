@@ -1,5 +1,5 @@
-// Writes the console, `web/`, as the files that the gateway serves: a page, one script and one style, named by their
-// content, and each of them compressed. Part of the bundle (bundle.mjs), and of the package.
+// Writes the console, `web/`, as the files that the gateway serves: a page, one script, one style and an icon, named by
+// their content and compressed. The bundle (bundle.mjs) and the package contain them.
 import { createHash } from "node:crypto";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 const ROOT = join(import.meta.dirname, "..");
 const WEB = join(ROOT, "web");
 
-/** @param folder Becomes the console's. @returns The script, with the modules that are in it. */
+/** @param folder Where the console is written. @returns The bundled script with its modules. */
 export async function writeConsole(folder) {
   mkdirSync(folder, { recursive: true });
   const script = await bundled();
@@ -52,7 +52,7 @@ async function bundled() {
   return output[0];
 }
 
-/** @returns Its name with the hash of its content: what has it never changes. */
+/** @returns The name with a hash of the content, so that browsers may cache the file forever. */
 function write(folder, name, text) {
   const digest = createHash("sha256").update(text).digest("base64url").slice(0, 12);
   const hashed = name.replace(".", `.${digest}.`);

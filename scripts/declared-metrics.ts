@@ -1,8 +1,8 @@
-// All metrics of a gateway, also those that are measured only while there is something to measure.
+// All metrics of a gateway, including metrics that have values only at times.
 import { CombinedMetrics } from "../src/observe/combined-metrics.ts";
 import { type DeclaredMetric, Metrics } from "../src/observe/metrics.ts";
 
-/** Of one process, and those that only a supervisor of several has. */
+/** The metrics of one process, and those of a supervisor of several processes. */
 export function declaredMetrics(): readonly DeclaredMetric[] {
   const metrics = new Metrics();
   metrics.watchMemory({

@@ -1,4 +1,4 @@
-// Prints how many files of `src` a call passes. `--files` lists them, with the functions that ran in each.
+// Prints the number of files in `src` that a call passes. `--files` lists them, with the functions that ran in each.
 import { parseArgs } from "node:util";
 import { journeys } from "../test/support/journeys.ts";
 

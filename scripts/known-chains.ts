@@ -1,29 +1,29 @@
-// Writes src/config/known-chains.json, by which networks of well-known chains need no family and no chain id: from viem's
-// list of chains, with the epoch networks of Conflux, which it has not, and with finality, which it has not either. With
-// --check it only compares, and fails when the file is stale.
+// Writes src/config/known-chains.json, so that networks of well-known chains need no family and no chain id: viem's list of
+// chains, with the epoch networks of Conflux and with finality depths, both of which viem lacks. With --check it only
+// compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import * as viemChains from "viem/chains";
 
 /**
- * Name, chain id, mean block time in milliseconds (0: not known), 1 for a test network, after how many blocks one is final (0: nodes
- * tell, or nobody knows); then other names.
+ * Name, chain id, mean block time in milliseconds (0: unknown), 1 for a test network, the depth in blocks at which a
+ * block is final (0: nodes tell it, or it is unknown); then other names.
  */
 type Row = readonly [string, number, number, 0 | 1, number, ...string[]];
 
 /**
- * By chain id, where Chainlink, whose nodes move money by it, has a depth of the chain's own (`FinalityDepth` in
+ * Depths by chain id where Chainlink, whose nodes move money by them, has one for the chain itself (`FinalityDepth` in
  * pkg/config/toml/defaults of github.com/smartcontractkit/chainlink-evm, and in core/chains/evm/config/toml/defaults of
- * …/chainlink, where it was before). Not taken: depths of all chains alike, of chains that are another kind now (Celo), and of one
- * sequencer's word (Metis).
+ * …/chainlink, its former place). Left out: the default depth of all chains, chains that have changed their kind (Celo),
+ * and chains where one sequencer decides (Metis).
  */
 const FINAL_AFTER: Readonly<Record<number, number>> = {
   30: 20, // Rootstock: "suggested by the chain team"; no `finalized`
   31: 20,
   56: 50, // BSC: 11 of 21 validators, with a margin; docs.bnbchain.org says 11 to 15
   100: 50, // Gnosis
-  137: 500, // Polygon: nodes' `finalized` was taken back several times
+  137: 500, // Polygon: nodes took back their `finalized` several times
   80002: 500,
-  295: 10, // Hedera: three, with a margin
+  295: 10, // Hedera: three blocks, with a margin
   1101: 500, // Polygon zkEVM
   2222: 1, // Kava: Tendermint
   8217: 1, // Kaia: Istanbul BFT
@@ -32,7 +32,7 @@ const FINAL_AFTER: Readonly<Record<number, number>> = {
   59144: 300, // Linea: less than 60 minutes
 };
 
-/** Where our name is another than viem's, which is another name then. */
+/** Our names where they differ from viem's, which become other names of the chain. */
 const RENAMED: Readonly<Record<string, string>> = {
   mainnet: "eth-mainnet",
   sepolia: "eth-sepolia",
@@ -54,7 +54,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   "avalanche-fuji": ["avax-fuji"],
 };
 
-/** viem has several chains of these ids. */
+/** The chosen one of several chains in viem's list with the same id. */
 const CHOSEN: Readonly<Record<number, string>> = {
   9: "quai",
   260: "guruNetwork",
@@ -78,7 +78,7 @@ const rows: Row[] = [
   ["cfx-mainnet", 1029, 0, 0, 0, "conflux", "cfx"],
   ["cfx-testnet", 1, 0, 1, 0, "conflux-testnet"],
 ];
-/** Of a developer's own machine: what is called so may be any chain. */
+/** Chains of a developer's own machine: a network with such a name may be any chain. */
 const LOCAL = /local|InMemory|^(foundry|hardhat)$/i;
 
 const taken = new Set<number>();

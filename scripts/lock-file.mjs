@@ -1,6 +1,6 @@
-// Adds to the lock file the packages of other platforms that npm left out: it does so, without a word, where the
-// registry lacks them, and `npm ci` refuses such a file everywhere. They have no integrity hash, since nobody has
-// seen them. `npm run lock` has npm write the file before; `npm run check` has npm look whether it is whole.
+// Adds packages of other platforms to the lock file: npm silently leaves them out where the registry lacks them, and then
+// `npm ci` refuses the file everywhere. The entries have no integrity hash, since no tarball was fetched. `npm run lock`
+// runs npm first; `npm run check` lets npm verify that the file is complete.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const FILE = "package-lock.json";
@@ -20,7 +20,7 @@ const sorted = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(
 lock.packages = Object.fromEntries(sorted);
 writeFileSync(FILE, `${JSON.stringify(lock, null, 2)}\n`);
 
-/** Where Node.js would look for it, from inside out. */
+/** The places where Node.js looks for a package, from the inside out. */
 function placesOf(parent, name) {
   const places = [];
   for (let at = parent; ; at = at.slice(0, Math.max(0, at.lastIndexOf("/")))) {
@@ -31,7 +31,7 @@ function placesOf(parent, name) {
 }
 
 function entryOf({ parent, name, range }) {
-  // Packages of platforms come with their parent, in one version.
+  // A parent pins the packages of its platforms to one version.
   if (!/^\d+\.\d+\.\d+[\w.+-]*$/.test(range))
     throw new Error(`${parent} wants ${name} ${range}, which is no one version`);
   const { dev } = lock.packages[parent];

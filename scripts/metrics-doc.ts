@@ -1,4 +1,4 @@
-// Writes docs/METRICS.md from what is declared in src/observe.
+// Writes docs/METRICS.md from the metrics that src/observe declares.
 // With --check it only compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { declaredMetrics } from "./declared-metrics.ts";

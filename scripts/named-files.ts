@@ -1,6 +1,6 @@
-// What is named exists: files that the documentation names (`calls/call.ts` is the end of some path), what it names in them
-// (`CallWork` in `calls/call.ts`), and pages of `docs` that comments cite (`docs/decisions/0004` is the beginning of one). Decisions and the changelog tell
-// of the past, and are left alone.
+// Checks references: files that the documentation names (`calls/call.ts` is the end of some path), members that it names in
+// them (`CallWork` in `calls/call.ts`), and pages of `docs` that sources cite (`docs/decisions/0004` is the beginning of
+// a path). Decisions and the changelog describe the past, and are not checked.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 

@@ -1,18 +1,18 @@
-// Every metric and label that the dashboard and the alerts name is one that the gateway has, and each alert is
-// told of where it says.
+// Checks that every metric and label in the dashboard and the alerts exists, and that each alert's runbook is a section
+// of the documentation.
 import { existsSync, readFileSync } from "node:fs";
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@prometheus-io/lezer-promql";
 import { parse } from "yaml";
 import { declaredMetrics } from "./declared-metrics.ts";
 
-/** What Prometheus itself has. */
+/** Prometheus's own metrics, with their labels. */
 const OF_PROMETHEUS: Readonly<Record<string, readonly string[]>> = {
   up: [],
-  // The labels of alerts are whatever their expressions leave.
+  // The labels of an alert are those that its expression leaves.
   ALERTS: ["alertname", "alertstate", "severity", "network"],
 };
-/** Added to all that is asked for. */
+/** Labels that Prometheus adds to every metric. */
 const OF_TARGETS = ["job", "instance"];
 
 const labelsByMetric = new Map<string, readonly string[]>(Object.entries(OF_PROMETHEUS));
@@ -30,7 +30,7 @@ const labelsOfMetric = (name: string): readonly string[] => [
 
 type Query = { readonly where: string; readonly text: string; readonly labels: readonly string[] };
 
-/** What is wrong with a query, and with the labels that are shown of its result. */
+/** The mistakes in a query, and in the labels that the texts show of its result. */
 export function mistakesIn({ where, text, labels }: Query): string[] {
   const asked = text
     .replace(/\$__rate_interval/g, "5m")
@@ -78,13 +78,13 @@ function mistakesOfSelector(selector: SyntaxNode, said: Said): string[] {
     .map((label) => `${metric} has no label ${label}`);
 }
 
-/** The labels of all metrics in it. */
+/** The labels of all metrics in an expression. */
 const selectedIn = (node: SyntaxNode, said: Said): string[] =>
   [...nodesIn(node)]
     .filter(({ name }) => name === "VectorSelector")
     .flatMap((selector) => labelsOfMetric(metricOf(selector, said)));
 
-/** Those that its result may have. */
+/** The labels that the result of an expression may have. */
 function labelsLeft(node: SyntaxNode, said: Said): string[] {
   if (node.name === "VectorSelector") return selectedIn(node, said);
   const children: SyntaxNode[] = [];
@@ -121,7 +121,7 @@ function mistakesInAlerts(file: string): string[] {
     });
 }
 
-/** @param runbook Such as `docs/production.md#headgatedown`. */
+/** Whether the runbook's section exists. @param runbook Such as `docs/production.md#headgatedown`. */
 function isTold(runbook: string): boolean {
   const [file = "", anchor = ""] = runbook.split("#");
   if (!existsSync(file)) return false;

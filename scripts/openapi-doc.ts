@@ -1,4 +1,4 @@
-// Writes docs/openapi.json from the declarations of administration's routes.
+// Writes docs/openapi.json from the declarations of the admin API's routes.
 // With --check it only compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { adminDocument } from "../src/admin/document.ts";

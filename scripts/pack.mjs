@@ -1,6 +1,6 @@
-// What npm runs before it packs: bundles the sources into `dist`, as they are bundled for `npm start`, with what the
-// published package has beside its code: the configuration's type and schema, others' licences, and which commit it is
-// of. With `devnet`, in its folder: the development nodes.
+// npm runs this before it packs: bundles the sources into `dist`, as for `npm start`, and adds the other files of the
+// published package: the configuration's type and schema, the licences of its dependencies, and the commit. With the
+// argument `devnet` it packs the development nodes instead, in their folder.
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile } from "json-schema-to-typescript";
@@ -46,7 +46,7 @@ export declare const defineConfig: (config: HeadgateConfig) => HeadgateConfig;
 `;
 }
 
-/** Of each package that the bundle has something of. */
+/** The licences of all packages with modules in the bundle. */
 function licencesOf(files) {
   const modules = files.flatMap(({ moduleIds = [] }) => moduleIds);
   const folders = modules.flatMap((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id) ?? []);

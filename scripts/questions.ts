@@ -1,6 +1,6 @@
-// A question changes nothing: getters, and what begins with is, has, may, can or another word of a question, assign to no member and call
-// nothing that does, be it a verb of change or a function of the same file that comes to one. What is made once, when
-// it is first asked for (`??=`), is no change, and neither is what is only remembered of something else (`MEMOS`).
+// A question changes nothing: getters, and functions whose name begins with is, has, may, can or a similar word, assign to
+// no member and call nothing that does: no verb of change, and no function of the same file that calls one. Exceptions: a
+// member that is created when it is first read (`??=`), and caches (`MEMOS`).
 import { globSync, readFileSync } from "node:fs";
 import ts from "typescript";
 
@@ -8,7 +8,7 @@ const QUESTION =
   /^#?(?:(?:is|are|was|has|does|may|can|needs|admits|allows|knows)[A-Z]|(?:has|lacks)$)/;
 const CHANGING =
   /^(?:push|pop|shift|unshift|splice|set|add|delete|clear|sort|reverse|fill|say|take|spend|inc|dec|observe|learn|forget|note|count|remove|resize|begin|start|stop|end|abort|close|write|send|emit)$/;
-/** Found again from its source at any time: by the file's end and the member. */
+/** Caches that can be computed again at any time: the end of the file's path, and the member. */
 const MEMOS = [
   "ambiguity.ts knownNames[place]",
   "block-tables.ts #head",
@@ -20,7 +20,7 @@ const MEMOS = [
 ];
 
 type Named = ts.Node & { readonly name?: ts.Node };
-/** What a function does by itself, and which functions of its file it calls. */
+/** The changes that a function makes itself, and the functions of its file that it calls. */
 type Deeds = { readonly changes: readonly ts.Node[]; readonly calls: readonly string[] };
 
 const isAssignment = ({ operatorToken: { kind } }: ts.BinaryExpression): boolean =>
@@ -28,7 +28,7 @@ const isAssignment = ({ operatorToken: { kind } }: ts.BinaryExpression): boolean
   kind <= ts.SyntaxKind.LastAssignment &&
   kind !== ts.SyntaxKind.QuestionQuestionEqualsToken;
 
-/** What stands before all dots; `this` is no name. */
+/** The expression before the first dot: `a` of `a.b.c`. */
 function ownerOf(node: ts.Node): ts.Node {
   return ts.isPropertyAccessExpression(node) || ts.isElementAccessExpression(node)
     ? ownerOf(node.expression)
@@ -43,7 +43,7 @@ const isStep = (node: ts.Node): node is ts.PrefixUnaryExpression | ts.PostfixUna
   (node.operator === ts.SyntaxKind.PlusPlusToken ||
     node.operator === ts.SyntaxKind.MinusMinusToken);
 
-/** The member that a node changes; undefined of most. */
+/** The member that a node changes; undefined for most nodes. */
 function changedBy(node: ts.Node): ts.Node | undefined {
   if (ts.isBinaryExpression(node) && isAssignment(node) && isMember(node.left)) return node.left;
   if (isStep(node) && isMember(node.operand)) return node.operand;
@@ -60,14 +60,14 @@ function* nodesIn(node: ts.Node): Generator<ts.Node> {
   for (const child of children) yield* nodesIn(child);
 }
 
-/** What is new where it stands: a list, an object, what a function returns; not what something holds. */
+/** Whether an expression creates its value: a list, an object, the result of a call that is not a look-up. */
 const isMade = (node: ts.Node): boolean =>
   ts.isNewExpression(node) ||
   ts.isArrayLiteralExpression(node) ||
   ts.isObjectLiteralExpression(node) ||
   (ts.isCallExpression(node) && !/\.(?:get|at|find)$/.test(node.expression.getText()));
 
-/** What it makes for itself it may change. */
+/** The names of variables whose value the function itself created: it may change those. */
 function madeIn(node: ts.Node): ReadonlySet<string> {
   const declared = [...nodesIn(node)].filter(ts.isVariableDeclaration);
   const made = declared.filter(({ initializer }) => initializer && isMade(initializer));
@@ -82,7 +82,7 @@ function nameOf(node: ts.Node): string | undefined {
 const isQuestion = (node: ts.Node): boolean =>
   ts.isGetAccessor(node) || QUESTION.test(nameOf(node) ?? "");
 
-/** The functions of the same file that are called, by name. */
+/** The name of the function that a call refers to, if it may be of the same file. */
 function calleeOf(node: ts.Node): string | undefined {
   if (!ts.isCallExpression(node)) return undefined;
   const { expression } = node;
@@ -107,7 +107,7 @@ function deedsOf(node: ts.Node, file: string): Deeds {
   };
 }
 
-/** The first change that a function comes to; undefined: none. */
+/** The first change that a function makes, also through the functions that it calls; undefined: none. */
 function changeIn(
   { changes, calls }: Deeds,
   known: ReadonlyMap<string, Deeds>,

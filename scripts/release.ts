@@ -1,6 +1,6 @@
-// `npm run release -- patch|minor|major [--dry-run]`: the version of both packages, the changelog's section, a commit, a tag and
-// the packed packages. What would be pushed and published is printed, for a person to do. With --dry-run all of it happens in
-// a clone that is thrown away.
+// `npm run release -- patch|minor|major [--dry-run]`: sets the version of both packages, cuts the changelog's section,
+// commits, tags, and packs the packages. It prints the commands that push and publish, for a person to run. With --dry-run
+// all of it happens in a temporary clone.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -62,7 +62,7 @@ function release(): void {
   if (isDry) say("\nNothing was changed here: it was done in a clone that is gone now.");
 }
 
-/** As the repository is committed; what is not tells below. */
+/** Clones the committed state, and warns of changes that are not committed. */
 function clone(): string {
   const there = mkdtempSync(join(tmpdir(), "headgate-release-"));
   const changes = execFileSync("git", ["status", "--porcelain"], { encoding: "utf8" });
@@ -74,7 +74,7 @@ function clone(): string {
   return there;
 }
 
-/** What is unreleased becomes the version's. @returns It. */
+/** Turns the section of unreleased changes into the version's. @returns The section. */
 function cutChangelog(version: string): string {
   const path = join(folder, "CHANGELOG.md");
   const text = readFileSync(path, "utf8");
@@ -88,7 +88,7 @@ function cutChangelog(version: string): string {
   return section.trim();
 }
 
-/** Prints its contents and sizes. @returns Its path. */
+/** Packs a package and prints its contents and sizes. @returns The path of the tarball. */
 function pack(of: string): string {
   const said = run(
     "npm",

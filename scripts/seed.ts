@@ -1,4 +1,4 @@
-// What chance begins with: the same in each `npm test`, another in each `npm run test:deep`. HEADGATE_SEED repeats a run.
+// The seed of random tests: constant in `npm test`, different in each `npm run test:deep`. HEADGATE_SEED repeats a run.
 const { HEADGATE_SEED } = process.env;
 const anotherEachTime = Date.now() % 1_000_000;
 

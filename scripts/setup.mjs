@@ -1,19 +1,19 @@
-// Installs what is missing, with any Node.js that npm itself runs on, so that `npm start` and
-// `npm test` need no step before them. Plain JavaScript: it runs before our own Node.js is there.
+// Installs missing dependencies, with any Node.js that npm itself runs on, so that `npm start` and `npm test` need no
+// step before them. Plain JavaScript: it runs before the repository's own Node.js is installed.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { installFromDebian } from "./apt-install.mjs";
 
-/** What only tests and tools need: `npm start` has its first answer sooner without. */
+/** Leaves out the packages of tests and tools, so that `npm start` answers sooner. */
 const withoutDev = process.argv.includes("--without-dev");
 const isForTests = !withoutDev && !process.argv.includes("--to-pack");
 
 const packagesIn = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
 
 /**
- * npm writes the second file when it is done, but also when it writes the lock file only. Packages for other platforms
- * are never installed.
+ * Compares the lock file with npm's record of the installed packages. npm writes that record also when it writes the lock
+ * file only, so packages must be on the disk as well. npm never installs packages for other platforms.
  */
 function isInstalled() {
   const installed = "node_modules/.package-lock.json";
@@ -31,10 +31,10 @@ function isInstalled() {
 }
 
 const INSTALL = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
-/** No warnings: npm has one for each package that wants a newer Node.js than npm runs on, and the one that is installed here is. */
+/** Hides npm's warnings about packages that want a newer Node.js than npm runs on: the installed one is new enough. */
 const QUIETLY = "--loglevel=error";
 
-/** There while npm installs. It takes packages for whole that it was ended over. */
+/** Exists while npm installs: when npm is killed, it takes half-written packages for complete ones afterwards. */
 const UNFINISHED = "node_modules/.unfinished";
 
 if (!isInstalled()) {
@@ -50,15 +50,15 @@ if (!isInstalled()) {
   if (isEnded || code !== 0) process.exit(isEnded ? 130 : 1);
 }
 
-/** Ctrl-C ends it at once: npm alone would go on for up to a minute, behind the prompt. */
+/** Runs npm. Ctrl-C kills it at once: npm alone would go on for up to a minute, behind the prompt. */
 async function install() {
   const omitted = withoutDev ? ["--omit=dev"] : [];
   const isWindows = process.platform === "win32";
-  // Not `npm ci`: it begins by removing what is there.
+  // Not `npm ci`, which first removes all installed packages.
   const npm = spawn("npm", [...INSTALL, QUIETLY, ...omitted], {
     stdio: ["ignore", "inherit", "inherit"],
     shell: isWindows,
-    detached: !isWindows, // a group of its own, which a signal at the terminal does not reach
+    detached: !isWindows, // a process group of its own, which a signal at the terminal does not reach
   });
   let isEnded = false;
   const end = () => {
@@ -73,7 +73,7 @@ async function install() {
   return { code, isEnded };
 }
 
-/** What tests need of the system, and Debian's packages that have it. Without one they are skipped, or fail where CI is set. */
+/** Programs that tests need, with their Debian packages. Tests without their program are skipped; in CI they fail. */
 const NEEDED = {
   openssl: { of: "openssl", for: "TLS", says: "version" },
   "redis-server": { of: "redis-server", for: "the shared state" },
@@ -85,7 +85,7 @@ if (isForTests)
   for (const [command, what] of Object.entries(NEEDED))
     if (!isThere(command, what)) installForTests(command, what);
 
-// By our own Node.js, which npm finds first from now on. Without a bundle the gateway begins with its sources.
+// From now on npm finds the repository's own Node.js first. Without a bundle the gateway starts from its sources.
 spawnSync("node", ["scripts/bundle.mjs"], {
   stdio: "inherit",
   shell: process.platform === "win32",

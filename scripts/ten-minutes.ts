@@ -1,5 +1,5 @@
-// `npm run ten-minutes`: what a person does in the first ten minutes, in an empty folder and with what is published: install,
-// init over two nodes, check, a key, calls, and an upgrade that keeps the data. Prints what it did, with times and sizes.
+// `npm run ten-minutes`: the first ten minutes of a user, in an empty folder and with the published package: install, init
+// over two nodes, check, a key, calls, and an upgrade that keeps the data. Prints each step with times and sizes.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,11 +19,11 @@ import { read } from "../test/support/ask.ts";
 import { until } from "../test/support/processes.ts";
 
 /**
- * Of this commit the earlier package is made while no version has a tag: the last one that writes what 0.1.0 wrote (state and
+ * The commit for the earlier package while no version has a tag: the last one that writes the formats of 0.1.0 (state and
  * store of format 1), with a package that installs.
  */
 const OF_FORMATS_1 = "2522b132632322c202ac9d96d461e83cf973b1c8";
-/** The default ports may be in use on this machine. */
+/** Port 0 takes any free port: the default ports may be in use on this machine. */
 const PORTS = { HEADGATE_LISTEN__PORT: "0", HEADGATE_ADMIN__LISTEN__PORT: "0" };
 
 type Seen = { readonly url: string; readonly hash: string; readonly filter: string };
@@ -75,7 +75,7 @@ async function play(): Promise<void> {
   else if (earlier === OF_FORMATS_1) expectMigrated(second);
 }
 
-/** Of both networks, and of the state. */
+/** Expects that the gateway migrated its state and built the stores of both networks anew. */
 function expectMigrated({ printed }: Started): void {
   const times = (text: string): number => printed().split(text).length - 1;
   const told = [times("the state was migrated"), times("starting anew")];
@@ -95,7 +95,7 @@ async function upgradeKeptData(): Promise<void> {
   if (!gateway.printed().includes("the state was migrated")) fail("the state was not migrated");
 }
 
-/** The receipt of a transaction, and a filter: of each network. */
+/** Asks each network for the receipt of a transaction, and makes a filter. */
 async function callsOf({ url, printed }: Started, key: string): Promise<readonly Seen[]> {
   const { networks = [] }: { networks?: string[] } = JSON.parse(
     printed()
@@ -116,7 +116,7 @@ async function callsOf({ url, printed }: Started, key: string): Promise<readonly
   );
 }
 
-/** One that the node has, as the gateway tells it once it follows the chain. */
+/** A transaction of the node behind an endpoint, once the gateway follows the chain and returns the transaction. */
 async function transactionOf(endpoint: string): Promise<{ node: AnvilNode; hash: string }> {
   const chainId = Number(await read(endpoint, "eth_chainId"));
   const node =
@@ -170,7 +170,7 @@ function nameOf(revision: string): string {
   return git("log", "--max-count=1", "--format=%h of %cs: %s", revision).trim();
 }
 
-/** A clone may have no history: then the commit alone is asked for. */
+/** Whether the commit is in this clone; a shallow clone fetches that commit alone. */
 function hasCommit(revision: string): boolean {
   const isHere = (): boolean =>
     spawnSync("git", ["cat-file", "-e", `${revision}^{commit}`]).status === 0;
@@ -178,7 +178,7 @@ function hasCommit(revision: string): boolean {
   return isHere();
 }
 
-/** @returns The path of its tarball; undefined where this checkout has no such commit, or it cannot be packed. */
+/** @returns The path of the tarball; undefined where this checkout has no such commit, or npm cannot pack it. */
 async function packEarlier(revision: string): Promise<string | undefined> {
   if (!hasCommit(revision)) return skipped(`this checkout has no commit ${revision}`);
   const there = join(temporary, "earlier");
@@ -194,7 +194,7 @@ async function packEarlier(revision: string): Promise<string | undefined> {
   }
 }
 
-/** Its own code, with the libraries of this checkout: its own take minutes to install on a busy machine. */
+/** Packs the earlier code with the libraries of this checkout: installing its own takes minutes on a busy machine. */
 async function packWithLinkedLibraries(there: string): Promise<string> {
   const libraries = join(there, "node_modules");
   symlinkSync(resolve("node_modules"), libraries);
@@ -210,7 +210,7 @@ async function packWithItsLibraries(there: string): Promise<string> {
   return pack(there);
 }
 
-/** Without npm's scripts, which would install what is missing in the linked folder. */
+/** Packs without npm's scripts, which would install missing packages in the linked folder. */
 async function pack(there: string): Promise<string> {
   execFileSync(process.execPath, ["scripts/pack.mjs"], { cwd: there, stdio: "pipe" });
   await npm(there, ["pack", "--ignore-scripts", "--pack-destination", temporary]);

@@ -1,4 +1,4 @@
-// An exported type name exists once in `src`: whoever reads it in a message, or in an editor, knows which it is.
+// An exported type name exists once in `src` and `packages`: a reader of an error message then knows which type it is.
 import { globSync, readFileSync } from "node:fs";
 
 const EXPORTED = /^export (?:declare )?(?:abstract )?(?:type|interface|class|enum) (\w+)/gm;

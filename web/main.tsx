@@ -1,4 +1,4 @@
-// Where the console begins: makes what screens use, and shows the screen of the address, or the login.
+// The console's entry: creates the parts that screens use, and shows the screen of the address, or the login.
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import type { AdminSession } from "../src/admin/schemas.ts";
@@ -23,7 +23,7 @@ import { Overview } from "./screens/overview.tsx";
 import { figuresOf } from "./screens/overview-figures.ts";
 import { Try } from "./screens/try.tsx";
 
-/** In the order of the navigation; the first is shown where the address names none. */
+/** The screens in the order of the navigation; the first one is shown where the address names none. */
 const SCREENS = [
   { screen: "overview", title: "Overview", Shown: Overview },
   { screen: "nodes", title: "Nodes", Shown: Nodes },
@@ -36,7 +36,7 @@ const SCREENS = [
 
 const NOTICE_MS = 6_000;
 const MOST_NOTICES = 3;
-/** A tab that is hidden for less goes on. */
+/** The stream stays open in a tab that is hidden for less than this. */
 const HIDDEN_MS = 10_000;
 
 function createApp(): App & { readonly stream: LiveStream } {
@@ -72,7 +72,7 @@ function createApp(): App & { readonly stream: LiveStream } {
   return { platform, api, session, live, history, notices, notify, stream };
 }
 
-/** Who is logged in, as the gateway says; while it does not answer nothing changes. */
+/** Asks the gateway for the session's operator; while the gateway does not answer, nothing changes. */
 const lookWho = (api: Api, session: Store<Who>): Promise<void> =>
   api.ask<AdminSession>("GET", "session").then(
     (who) => {
@@ -84,14 +84,14 @@ const lookWho = (api: Api, session: Store<Who>): Promise<void> =>
     () => undefined,
   );
 
-/** The gateway knows the session no more: it is twelve hours old, or the gateway was started anew. */
+/** The gateway does not know the session: it is older than twelve hours, or the gateway has restarted. */
 function endSession(session: Store<Who>): void {
   const { operator, ended } = session.value ?? {};
   if (operator) session.set({ ended: operator });
   else if (!ended) session.set({});
 }
 
-/** The stream is open while somebody is logged in and sees the page. */
+/** Keeps the stream open while an operator is logged in and the page is visible. */
 function useStream(stream: LiveStream, isLoggedIn: boolean): void {
   const { platform } = useApp();
   useEffect(() => {
@@ -129,7 +129,7 @@ function Console({ stream }: { stream: LiveStream }) {
   return (
     <>
       {who.ended && <LoginAgain />}
-      {/* Whoever else logs in finds nothing of what was filled in. */}
+      {/* The key drops all filled-in fields when another operator logs in. */}
       <div key={`${operator.name} ${operator.role}`} hidden={who.ended !== undefined}>
         <Shell places={SCREENS} current={current}>
           <Shown />

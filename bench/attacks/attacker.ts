@@ -1,4 +1,4 @@
-// One hostile caller beside the others: attacks one after the other, each for a few seconds.
+// One hostile caller beside the honest ones: it runs the attacks in turn, each for a few seconds.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Attack, AttackTarget } from "./attack.ts";
 import { bracketBombs } from "./bracket-bombs.ts";
@@ -10,7 +10,7 @@ import { strangers } from "./strangers.ts";
 import { unreadBatches } from "./unread-batches.ts";
 import { wideLogs } from "./wide-logs.ts";
 
-/** In the order in which they are carried out, again and again. */
+/** The attacks in their order, which repeats. */
 const ATTACKS: readonly Attack[] = [
   garbage,
   bracketBombs,
@@ -29,18 +29,18 @@ export class Attacker {
   #running: Promise<void> | undefined;
   #current = "none";
 
-  /** @param options.eachMs How long one attack lasts, in milliseconds. */
+  /** @param options.eachMs The duration of one attack, in milliseconds. */
   constructor(options: { target: AttackTarget; eachMs: number }) {
     this.#target = options.target;
     this.#eachMs = options.eachMs;
   }
 
-  /** How long it takes until each attack was carried out once, in milliseconds. */
+  /** The duration of one round of all attacks, in milliseconds. */
   get roundMs(): number {
     return ATTACKS.length * (this.#eachMs + REST_MS);
   }
 
-  /** The name of the attack that is under way. */
+  /** The name of the present attack. */
   get current(): string {
     return this.#current;
   }
@@ -49,7 +49,7 @@ export class Attacker {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when all that was opened is closed. */
+  /** Resolves when the attacks' connections are closed. */
   async stop(): Promise<void> {
     this.#ending.abort();
     await this.#running;
@@ -61,7 +61,7 @@ export class Attacker {
       this.#current = attack.name;
       const over = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(this.#eachMs)]);
       await attack.run(this.#target, over);
-      // What was sent last is still being answered: the next attack begins on a quiet server.
+      // The gateway still answers the last requests: after the pause the next attack meets a quiet gateway.
       await pause(REST_MS, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
     this.#current = "none";

@@ -1,4 +1,4 @@
-// Bodies that are little to send and much to read: nested without end, packed tightly, of many members.
+// Bodies that are cheap to send and expensive to read: deep nesting, high compression, many batch members.
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { Attack, AttackTarget } from "./attack.ts";
 import { closed, openAttackSocket, postBytes } from "./sockets.ts";
@@ -13,7 +13,7 @@ const packed = (text: string): Bomb => ({
   headers: "Content-Encoding: gzip\r\n",
 });
 
-/** Each unpacks to a mebibyte, or is one. */
+/** Bodies of one mebibyte, some of them compressed. */
 export const BOMBS: Readonly<Record<string, Bomb>> = {
   "packed brackets": packed("[".repeat(MEBIBYTE)),
   "packed objects": packed('{"a":'.repeat(MEBIBYTE / 5)),

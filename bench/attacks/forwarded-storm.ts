@@ -1,4 +1,4 @@
-// Callers whose batches are passed on to nodes whose answers are large: they take what comes, and ask again.
+// Callers that send batches of forwarded calls with large answers, over and over.
 import type { Attack, AttackTarget } from "./attack.ts";
 import { closed, openAttackSocket, postBytes } from "./sockets.ts";
 
@@ -6,7 +6,7 @@ export type ForwardedStorm = {
   readonly connections: number;
   readonly members: number;
   readonly method: string;
-  /** Whether the callers take what they are sent. */
+  /** Whether the callers read the answers. */
   readonly reads: boolean;
 };
 
@@ -39,10 +39,10 @@ async function askOnce(
   const socket = openAttackSocket(target, signal);
   if (reads) socket.resume();
   else socket.pause();
-  // The gateway ends the connection behind its answer.
+  // The gateway closes the connection after its answer.
   socket.write(postBytes(target, body, "Connection: close\r\n"));
   await closed(socket);
 }
 
-/** Each another one: equal calls would be merged. */
+/** A different address for each number: the gateway would merge equal calls. */
 const addressOf = (number: number): string => `0x${number.toString(16).padStart(40, "0")}`;

@@ -1,9 +1,9 @@
-// Requests that are none: broken HTTP, broken JSON, bodies that stop in the middle, one after the other.
+// Malformed requests in turn: broken HTTP, broken JSON, bodies that stop in the middle.
 import type { Attack } from "./attack.ts";
 import { closed, openAttackSocket, postBytes } from "./sockets.ts";
 
 const AT_ONCE = 8;
-/** Each connection sends one request and is closed. */
+/** The kinds of requests: each connection sends one and is closed. */
 const KINDS: readonly ((post: (body: string, headers?: string) => Buffer) => Buffer | string)[] = [
   () => "GET / HTTP/9.9\r\n\r\n",
   () => "\u0016\u0003\u0001\u0002 a TLS greeting\r\n\r\n",

@@ -1,5 +1,5 @@
-// Asks whether the gateway is there, as an orchestrator does, on a connection of its own each time; in a thread
-// of its own, since who reads a storm's answers is late itself.
+// Requests the health endpoint as an orchestrator does, each time over a new connection; in a thread of its own, since
+// a thread that reads the answers of an attack would measure its own delay.
 import { get } from "node:http";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
@@ -26,7 +26,7 @@ export class HealthCheck {
     void this.#thread?.terminate();
   }
 
-  /** Of the checks that ended since the last time, in milliseconds. One that failed took 10 s. */
+  /** The time of the slowest check since the last call, in milliseconds. A failed check counts as 10 s. */
   takeSlowestMs(): number {
     const slowestMs = this.#slowestMs;
     this.#slowestMs = 0;

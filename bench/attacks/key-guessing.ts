@@ -1,4 +1,4 @@
-// Somebody who tries keys, as many as are answered.
+// A caller that guesses keys as fast as the gateway answers.
 import { randomBytes } from "node:crypto";
 import type { Attack } from "./attack.ts";
 import { closed, openAttackSocket, postBytes } from "./sockets.ts";

@@ -1,4 +1,4 @@
-// One attack as a process of its own: what it is to do comes as a message.
+// One attack in a process of its own: the parent process sends its options as a message.
 import type { AttackTarget } from "./attack.ts";
 import { type ForwardedStorm, forwardedStorm } from "./forwarded-storm.ts";
 import { type UnreadBatches, unreadBatches } from "./unread-batches.ts";

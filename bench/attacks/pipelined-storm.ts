@@ -1,10 +1,10 @@
-// Thousands of calls that nodes have to answer, sent over few connections without waiting for any answer:
-// whoever serves them in the order of arrival serves nobody else.
+// Thousands of calls that need a node, pipelined over few connections: a gateway that served calls in the order of
+// arrival would serve no other caller.
 import type { Attack } from "./attack.ts";
 import { closed, openAttackSocket, postBytes } from "./sockets.ts";
 
 const CONNECTIONS = 4;
-/** On each connection; then it is opened anew. */
+/** Calls on each connection before a new connection replaces it. */
 const CALLS = 500;
 
 export const pipelinedStorm: Attack = {
@@ -32,6 +32,6 @@ export const pipelinedStorm: Attack = {
   },
 };
 
-/** No two are alike, so that none is merged with another. */
+/** A different call for each id: the gateway would merge equal calls. */
 const callOf = (id: number): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"eth_getBalance","params":["0x${id.toString(16).padStart(40, "a")}","latest"]}`;

@@ -1,8 +1,8 @@
-// What attacks are made of: sockets that are written to by hand, and all closed when the attack ends.
+// The sockets of the attacks: written by hand, and closed when the attack ends.
 import { connect, type Socket } from "node:net";
 import type { AttackTarget } from "./attack.ts";
 
-/** Opens one connection from the attacker's address. It closes with the signal; its errors are nobody's. */
+/** Opens a connection from the attacker's address. The signal closes it; its errors are ignored. */
 export function openAttackSocket(target: AttackTarget, signal: AbortSignal): Socket {
   const { hostname, port } = new URL(target.url);
   const socket = connect({ host: hostname, port: Number(port), localAddress: target.localAddress });
@@ -16,7 +16,7 @@ export function openAttackSocket(target: AttackTarget, signal: AbortSignal): Soc
   return socket;
 }
 
-/** A POST to the endpoint as it goes over the wire. @param headers Lines that end with CRLF. */
+/** The bytes of a POST to the endpoint. @param headers Lines that end with CRLF. */
 export function postBytes(target: AttackTarget, body: Buffer | string, headers = ""): Buffer {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
   const head =
@@ -25,7 +25,7 @@ export function postBytes(target: AttackTarget, body: Buffer | string, headers =
   return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
 
-/** Resolves when the socket was closed by anybody. */
+/** Resolves when either end has closed the socket. */
 export const closed = (socket: Socket): Promise<void> =>
   new Promise((resolve) => {
     if (socket.destroyed) resolve();

@@ -1,4 +1,4 @@
-// Strangers who come, say little, and stay: each holds a connection, and comes again when it is ended.
+// Callers without a key that send little and hold a connection; each connects again when the gateway closes it.
 import type { Socket } from "node:net";
 import type { Attack, AttackTarget } from "./attack.ts";
 import { closed, openAttackSocket } from "./sockets.ts";
@@ -6,7 +6,7 @@ import { closed, openAttackSocket } from "./sockets.ts";
 const AT_ONCE = 200;
 const COMES_AGAIN_AFTER_MS = 20;
 
-/** What a stranger says before it stays: nothing, half a request, a whole one, a call without a valid key. */
+/** The bytes that a stranger sends first: nothing, half a request, a whole one, a call without a valid key. */
 const WORDS: readonly string[] = [
   "",
   "GET /healthz HTTP/1.1\r\nHost: gate",
@@ -28,7 +28,7 @@ export const strangers: Attack = {
   },
 };
 
-/** One of them, until the gateway or the signal ends it. */
+/** Opens one stranger's connection, until the gateway or the signal closes it. */
 export function openStranger(target: AttackTarget, which: number, signal: AbortSignal): Socket {
   const socket = openAttackSocket(target, signal);
   socket.resume();

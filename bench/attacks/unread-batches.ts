@@ -1,5 +1,4 @@
-// Callers who ask for all they may, and take nothing of it: batches of log queries, each near the most logs
-// of one answer.
+// Callers that send batches of log queries, each near the most logs of one answer, and never read an answer.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Attack, AttackTarget } from "./attack.ts";
 import { openAttackSocket, postBytes } from "./sockets.ts";
@@ -7,9 +6,9 @@ import { openAttackSocket, postBytes } from "./sockets.ts";
 export type UnreadBatches = {
   readonly connections: number;
   readonly members: number;
-  /** As a list of conditions: which logs each member asks for. */
+  /** The log filter of each member. */
   readonly filter: object;
-  /** Header lines, such as the origin of a page. */
+  /** Header lines that end with CRLF, such as the Origin of a page. */
   readonly headers?: string;
 };
 
@@ -33,7 +32,7 @@ export const unreadBatches = (options: UnreadBatches): Attack => ({
   },
 });
 
-/** One connection after the other, each for as long as the gateway lets it be. */
+/** Opens one connection after the other, each for as long as the gateway keeps it open. */
 async function holdUnread(bytes: Buffer, target: AttackTarget, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const socket = openAttackSocket(target, signal);

@@ -1,5 +1,5 @@
-// Log queries as wide as they may be, nine in a batch: over nodes that take one block at once, each of them is
-// ten thousand questions.
+// Batches of nine log queries over the widest range: nodes that take one block at once receive ten thousand calls for
+// each.
 import type { Attack } from "./attack.ts";
 import { closed, openAttackSocket, postBytes } from "./sockets.ts";
 

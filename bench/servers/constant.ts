@@ -1,4 +1,4 @@
-// Yardstick: the least that node:http does for an answer. It does not even look at the body.
+// Yardstick: the least that node:http does for an answer. It ignores the body of the request.
 import { createServer } from "node:http";
 import { listen } from "./listen.ts";
 

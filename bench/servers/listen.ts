@@ -1,4 +1,4 @@
-// Starts a server on a free port and tells it to the process that measures.
+// Starts a server on a free port and prints its URL for the parent process.
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,5 +1,5 @@
-// A node over a chain of mainnet-sized blocks that lies in a file: `FOLDER BLOCKS`. The chain is made when the file is not
-// there, which takes about a minute for 1,000 blocks (600 MB).
+// A node over a chain of mainnet-sized blocks in a file: `FOLDER BLOCKS`. It generates a missing file, which takes
+// about a minute for 1,000 blocks (600 MB).
 import {
   closeSync,
   existsSync,

@@ -1,6 +1,6 @@
-// A node over three generated chains, in a process of its own: what it costs is told apart from the gateway's.
-// `/quiet` has many small blocks, `/busy` few full ones, and `/growing` gets a block of 600 logs each second
-// while it is told to grow.
+// A node over three generated chains, in a process of its own, so that its cost is measured apart from the gateway's.
+// `/quiet` has many small blocks, `/busy` has few full ones, and `/growing` gets a block of 600 logs each second from the
+// message `grow`, until `rest`.
 import { createServer } from "node:http";
 import { answerOf } from "../../test/support/generated-chain/answers.ts";
 import { GeneratedChain } from "../../test/support/generated-chain.ts";
@@ -25,7 +25,7 @@ const chains: Readonly<Record<string, GeneratedChain>> = {
   "/growing": growing,
 };
 
-/** What a contract returns: a word. */
+/** The result of every contract call: one word. */
 const WORD = `"0x${"2a".padStart(64, "0")}"`;
 
 const answer = (chain: GeneratedChain, { id, method, params }: Call): string => {

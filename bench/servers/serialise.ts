@@ -1,4 +1,4 @@
-// Yardstick: what it costs to write an answer out of objects, and nothing else.
+// Yardstick: the cost of writing an answer out of objects, and nothing else.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { listen } from "./listen.ts";

@@ -1,4 +1,4 @@
-// Yardstick: node:http with an answer of a given text.
+// Yardstick: node:http with a given answer.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { listen } from "./listen.ts";

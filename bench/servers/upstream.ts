@@ -1,10 +1,10 @@
-// A node that answers at once: what is measured is the way there and back.
+// A node that answers at once, so that a measurement contains only the gateway's work.
 import { createServer } from "node:http";
 import { listen } from "./listen.ts";
 
 const word = (seed: number): string => `0x${seed.toString(16).padStart(64, "0")}`;
 
-/** About 1 MB: 1,750 transfers as nodes write them. */
+/** About 1 MB: 1,750 transfer logs as nodes write them. */
 const logs = JSON.stringify(
   Array.from({ length: 1_750 }, (_, index) => ({
     address: "0xdac17f958d2ee523a2206206994597c13d831ec7",

@@ -1,5 +1,5 @@
-// Yardstick (Y): the least that a JSON-RPC server on `node:http` does. It reads the body, parses it, and writes
-// an answer of the same headers and bytes as the gateway's, which is in the file that is named.
+// Yardstick (Y): the least that a JSON-RPC server on `node:http` does. It reads the body, parses it, and writes the
+// headers and bytes of the gateway's answer, which a file contains.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { listen } from "./listen.ts";

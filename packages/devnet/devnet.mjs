@@ -1,4 +1,4 @@
-// What `headgate dev` imports: in the repository from the sources, in the package as they were bundled.
+// The module that `headgate dev` imports: in the repository it loads the sources, in the package the bundle.
 import { existsSync } from "node:fs";
 
 const sources = new URL("src/devnet.ts", import.meta.url);

@@ -1,4 +1,4 @@
-// What is closed reaches no node: a node that counts stands behind the real process.
+// Closed methods reach no node: a node that notes its calls stands behind the real process.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Envelope, post } from "../support/ask.ts";
 import {
@@ -30,7 +30,7 @@ const NEVER = [
   "personal_unlockAccount",
   "debug_subscribe",
 ];
-/** Names that are nobody's, and that a careless reader takes for another. */
+/** Names of no method, which a careless parser would take for a closed one. */
 const TWISTED = [...CONTROL, ...NEVER].flatMap((name) => [
   name.toUpperCase(),
   name.replace(/^[a-z]+/, (namespace) => namespace.toUpperCase()),
@@ -83,7 +83,7 @@ describe("what is closed", () => {
   const send = async (network: string, key: string, text: string): Promise<Envelope> =>
     (await (await post(gateway.endpoint(network, key), text)).json()) as Envelope;
 
-  /** What the node was asked meanwhile, but for what the gateway asks by itself. */
+  /** The methods that the node was asked during `work`, without the gateway's own calls. */
   const asked = async (work: () => Promise<unknown>): Promise<string[]> => {
     const from = node.calls.length;
     await work();
@@ -180,7 +180,8 @@ describe("what is closed", () => {
     ];
     const methods = ["eth_call", "eth_simulateV1", "debug_traceCall"];
     const reached = await asked(async () => {
-      // Node 24 then takes "t\u006f" for the name that stood in this place.
+      // After this body, JSON.parse of Node 24 takes "t\u006f" for the member name that this body has in the same
+      // place.
       await send("star", "bound-key", body("eth_call", `[{"to":"${LISTED}","\\\\u":1}]`));
       for (const key of ["all-key", "bound-key"])
         for (const method of methods)

@@ -1,4 +1,4 @@
-// Keys, and nodes that are drained, of two gateways over one Redis: what happens at one is known at the other, and goes on
+// Keys and drained nodes of two gateways over one Redis: each gateway learns of changes at the other, and both serve on
 // while Redis is away.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
@@ -103,7 +103,7 @@ describe.skipIf(!isHere)("keys over one Redis", () => {
 
     await redis.start();
     const made = await keys("create", "after", "--quiet");
-    // Each finds out by itself that Redis is there.
+    // Each gateway finds out by itself that Redis is back.
     for (const gateway of gateways) await until("the key works", () => isOpen(gateway, made));
     await works(known);
     await keys("revoke", "known");

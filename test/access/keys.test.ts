@@ -1,4 +1,4 @@
-// Keys that are made, changed and ended by the command line while a gateway runs over a real node.
+// The command line makes, changes and ends keys while a gateway runs over a real node.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
   let anvil: AnvilNode;
   let gateway: RunningGateway;
   let data: string;
-  /** Every text that was ever shown. */
+  /** All key texts that a command printed. */
   const texts: string[] = [];
 
   const start = (): Promise<RunningGateway> => {
@@ -149,7 +149,7 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
     expect(seen.length).toBeGreaterThan(3);
     expect(texts.length).toBeGreaterThan(8);
     for (const text of texts) {
-      // Without the prefix and the checksum: no part of it either.
+      // Not even the part between the prefix and the checksum may appear.
       expect(seen.some((each) => each.includes(text.slice(3, 30)))).toBe(false);
     }
   });

@@ -1,4 +1,4 @@
-// Rates, quotas and calls at the same time over a real process, also one that is killed.
+// Rates, quotas and concurrent calls over a real process, also over a process that is killed.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const KEYS = [
 ];
 
 let node: ScriptedNode;
-/** Answers that the node holds back. */
+/** Sends the answers that the node holds back. */
 const held: (() => void)[] = [];
 let folder: string;
 const running: RunningGateway[] = [];
@@ -52,7 +52,7 @@ const start = async (more: object): Promise<RunningGateway> => {
   return gateway;
 };
 
-/** Four callers, one batch after the other. */
+/** Runs four callers, each of which sends one batch after the other. */
 const use = (url: string, isOver: IsOver): Promise<Served> => load([{ url, callers: 4 }], isOver);
 
 describe("one gateway", () => {
@@ -130,7 +130,7 @@ it("keeps to the units of a day when it is killed", async () => {
   const second = await start({ data });
   const rest = await use(second.endpoint("one", "killed-key"), exhausted());
   expect(before.units + rest.units).toBeLessThanOrEqual(4000);
-  // What it held when it was killed is lost: less than it uses in a second.
+  // The killed process loses its reservation, which is less than it uses in a second.
   const usedInASecond = before.units / before.seconds;
   expect(before.units + rest.units).toBeGreaterThanOrEqual(4000 - Math.max(usedInASecond, BATCH));
 });

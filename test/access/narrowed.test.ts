@@ -1,4 +1,4 @@
-// A filter tells no more than its key may be told now: the real process over a real node, reloaded.
+// A filter tells only what its key may read at present: the real process over a real node, with reloads.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { settled } from "../support/anvil-chain.ts";
@@ -27,7 +27,7 @@ describe.skipIf(!isHere)("a filter that was made before its key was bound to les
   beforeAll(async () => {
     anvil = (await startAnvil()) as AnvilNode;
     gateway = await startGatewayProcess(settings({}));
-    await settled(gateway.endpoint("main"), anvil); // filters are made over a followed chain
+    await settled(gateway.endpoint("main"), anvil); // a filter needs a followed chain
     const { emitter, reverter } = anvil;
     ids["listed"] = (await call("eth_newFilter", { address: emitter })).result;
     ids["other"] = (await call("eth_newFilter", { address: [emitter, reverter] })).result;

@@ -1,4 +1,4 @@
-// What keys may be used for, and from where, against the real process over a real node.
+// The scope of keys: permitted calls, contracts, origins and addresses, against the real process over a real node.
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";

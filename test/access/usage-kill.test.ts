@@ -12,18 +12,18 @@ import { until } from "../support/processes.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
-/** What may be lost: what was counted in the last second. */
+/** A killed gateway may lose the usage of the last second. */
 const LOST_MS = 1_000;
 const CALLERS = 4;
-/** Of the moments at which it is killed. */
+/** The seed of the moments at which the gateway is killed. */
 const SEED = 17;
 
 const CALL = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] });
 
-/** Callers that ask without a pause until the gateway is gone. */
+/** Callers that call without a pause until the gateway is gone. */
 class Load {
   made = 0;
-  /** When each answer was there. */
+  /** The arrival of each answer. */
   readonly answeredAtMs: number[] = [];
   readonly #callers: readonly Promise<void>[];
 
@@ -31,7 +31,7 @@ class Load {
     this.#callers = Array.from({ length: CALLERS }, () => this.#call(url));
   }
 
-  /** Answers came for so long. */
+  /** Waits until answers have come for so long. */
   async lastsFor(ms: number): Promise<void> {
     await until(`there were answers for ${ms} ms`, async () => {
       const [first = Number.POSITIVE_INFINITY] = this.answeredAtMs;

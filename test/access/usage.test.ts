@@ -31,7 +31,7 @@ const KEYS = [
 const callText = (method: string, params: readonly unknown[] = []): string =>
   JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 
-/** What the holder of the key is told, by `<network> <method>`. */
+/** The usage that the key's holder reads, by `<network> <method>`. */
 async function usageOf(url: string): Promise<Map<string, Row>> {
   const { usage } = await read<Usage>(url, "headgate_usage");
   return new Map(usage.map(({ network, method, ...row }) => [`${network} ${method}`, row as Row]));

@@ -1,4 +1,4 @@
-// Admin of the real gateway, over real HTTP; every answer is held against the OpenAPI document.
+// The admin API of the real gateway, over real HTTP; every answer must match the OpenAPI document.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type GatewaySettings,

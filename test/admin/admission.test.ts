@@ -1,4 +1,4 @@
-// Who is answered by the admin API of the real gateway, and how many at once.
+// The admin API's admission over the real gateway: tokens, hosts, and the most connections at once.
 import { rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -13,7 +13,7 @@ import {
 import { until } from "../support/processes.ts";
 
 const networks = {
-  // Nobody listens there: the admin API answers without any node.
+  // No node listens there: the admin API answers without nodes.
   main: {
     family: "evm",
     chainId: 1,
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-/** As a browser whose name for this machine is a stranger's; `fetch` writes its own Host. */
+/** The status of a request with any Host header, as in DNS rebinding; `fetch` writes its own Host. */
 const statusOf = (url: string, headers: Record<string, string>, method = "GET"): Promise<number> =>
   new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (response) => {

@@ -1,4 +1,4 @@
-// Requests to the admin API as curl sends them: without a body, and without its length.
+// Requests to the admin API as curl sends them: without a body and without a Content-Length.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { openSocket, readToEnd } from "../support/raw-http.ts";

@@ -1,5 +1,5 @@
-// The configuration as operators see, check and replace it, and calls that they make as a key: over the real gateway,
-// as one process and as several.
+// Operators read, check and replace the configuration, and make calls as a key: over the real gateway, as one process
+// and as several.
 import { chmod, readFile, stat } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { atDepth } from "../support/depth.ts";
@@ -170,7 +170,7 @@ describe.each(fleets)("with $processes processes", ({ processes }) => {
       expect(rows).toEqual([]);
       return methods["eth_gasPrice"]?.calls;
     });
-    // Tries change nothing: many of them push no change out of the trail.
+    // Tried calls are not in the audit trail, which they could fill.
     expect(JSON.stringify((await ask("GET", "/audit")).json)).not.toContain("tried");
     expect(gateway.log.filter(({ msg }) => msg === "a call was tried")).toMatchObject([
       { who: "admin", key: "app", network: "main", method: "eth_gasPrice" },

@@ -1,4 +1,4 @@
-// What operators watch as it happens: the events of the admin API, and `headgate top`, over a real gateway and real nodes.
+// The live view of operators: the admin API's events and `headgate top`, over a real gateway and real nodes.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { EventSourceParserStream } from "eventsource-parser/stream";
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => own.close());
 
-/** @param node The way to another node of the same chain: two anvils that began in different seconds have two. */
+/** @param node A second URL of the same anvil: two anvils started in different seconds have two chains. */
 const settings = (more: object = {}, node = `${own.url}/?again`) => ({
   admin: { listen: { port: 0 }, token: TOKEN },
   tail: { calls: 10, slow: "10s" },
@@ -46,7 +46,7 @@ const settings = (more: object = {}, node = `${own.url}/?again`) => ({
 
 const adminOf = (gateway: RunningGateway): string => gateway.metricsUrl.replace("/metrics", "");
 
-/** The events, as they come. */
+/** Collects the events as they come. */
 async function watch(gateway: RunningGateway) {
   const leaving = new AbortController();
   const response = await fetch(`${adminOf(gateway)}/events`, {
@@ -74,7 +74,7 @@ describe("the events of the admin API", () => {
     const gateway = await startGatewayProcess(settings({}, await doomed.open()));
     const { sees, told, leave, ended } = await watch(gateway);
     await sees("a head", ({ head }) => head !== undefined);
-    // At first the store may not have the block yet.
+    // In the beginning the store may not have the block yet.
     await until("calls that the store answered", async () => {
       await ask(gateway.endpoint("main"), "eth_getBlockByNumber", ["0x1", false]);
       return (told.at(-1)?.networks[0]?.perSecond.store ?? 0) >= 1;

@@ -1,4 +1,4 @@
-// What the admin port serves to browsers, over the real gateway: the console's files, sessions, and sparing a node.
+// The admin port's answers to browsers, over the real gateway: the console's files, sessions, and draining a node.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const settings = (more: object = {}): GatewaySettings => ({
       ...{ family: "evm", chainId: 31_337, window: { blocks: 0 } },
       upstreams: [
         { url: anvil.url, name: "own" },
-        // Of the same chain: two anvils that began in different seconds have two.
+        // A second URL of the same anvil: two anvils started in different seconds have two chains.
         { url: `${anvil.url}/?again`, name: "other" },
       ],
     },
@@ -96,7 +96,7 @@ describe("the console's files", () => {
   });
 });
 
-/** As it is sent. */
+/** The size of a file as the gateway sends it, in bytes. */
 async function brotliSizeOf(path: string): Promise<number> {
   const { get } = await import("node:http");
   const chunks: Buffer[] = [];
@@ -139,9 +139,9 @@ describe("a session", () => {
       method: "POST",
       headers: { cookie, origin: url, "x-headgate-console": "1" },
     });
-    expect(drain.status).toBe(403); // a reader
+    expect(drain.status).toBe(403); // the role is `read`
     expect((await change({ origin: url })).status).toBe(200);
-    while (!(await events?.read())?.done); // it ends
+    while (!(await events?.read())?.done); // the stream ends
     expect((await fetch(`${url}/status`, { headers: { cookie } })).status).toBe(401);
   });
 });
@@ -149,7 +149,7 @@ describe("a session", () => {
 const drainOf = (admin: string, act: "drain" | "undrain", node = "own") =>
   fetch(`${admin}/networks/main/upstreams/${node}/${act}`, { method: "POST", headers: AUTHORIZED });
 
-/** Asks what nothing but a node can answer, and says which nodes were asked. */
+/** Makes calls that only a node can answer, and returns the names of the nodes that were asked. */
 async function askedNodes(running: RunningGateway, times: number): Promise<readonly string[]> {
   const before = await callsOf(running);
   for (let call = 0; call < times; call += 1) {
@@ -174,7 +174,7 @@ async function callsOf({ metricsUrl }: RunningGateway): Promise<ReadonlyMap<stri
   return counts;
 }
 
-/** As the writer sees them. */
+/** Whether the writer sees both nodes as usable. */
 async function areUsable(running: RunningGateway): Promise<boolean> {
   const told = await fetch(`${adminOf(running)}/status`, { headers: AUTHORIZED });
   return ((await told.text()).match(/"isUsable":true/g)?.length ?? 0) === 2;
@@ -191,7 +191,7 @@ const expectDrained = async (running: RunningGateway): Promise<void> => {
   expect(metrics).toMatch(/headgate_upstream_drained\{network="main",upstream="own"\} 1/);
 };
 
-/** What the gateway logs, when it has come. */
+/** Waits for the log line that begins with a text. */
 const lineOf = ({ log }: RunningGateway, begins: string) =>
   until(`it logs ${begins}`, async () => log.find(({ msg }) => msg?.startsWith(begins)));
 
@@ -201,7 +201,7 @@ describe("a drained node", () => {
     await gateway.reload(settings({ limits: { batch: 7 } }));
     expect(await askedNodes(gateway, 20)).toEqual(["other"]);
     await drainOf(url, "drain", "other");
-    expect((await askedNodes(gateway, 20)).length).toBeGreaterThan(0); // the last ones are asked still
+    expect((await askedNodes(gateway, 20)).length).toBeGreaterThan(0); // the last nodes are asked although drained
     await drainOf(url, "undrain");
     expect(await askedNodes(gateway, 20)).toEqual(["own"]);
     expect((await drainOf(url, "drain", "nobody")).status).toBe(404);
@@ -252,7 +252,7 @@ describe("a drained node", () => {
       try {
         await until("both nodes are usable", () => areUsable(several));
         await expectDrained(several);
-        // What is spared is known to whoever starts them.
+        // The supervisor knows the drained nodes and tells the processes that it starts.
         for (const name of ["server 1", "writer"]) {
           const { pid: supervisor } = several.process;
           const pid = (await processesOf(supervisor)).get(name) ?? 0;

@@ -1,5 +1,5 @@
-// What calls cost beside the least that Node.js does for the same answer: no figures of a machine, and with so wide a
-// bound that only a case that became twice as dear fails.
+// The cost of calls as a multiple of the least that Node.js does for the same answer, which does not depend on the
+// machine; the bound is so wide that only a case that costs twice as much fails.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";

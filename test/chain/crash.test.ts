@@ -1,4 +1,4 @@
-// kill -9 at random moments, and readers beside the writer: the store is always a chain.
+// The writer is killed (kill -9) at random moments while other processes read: the store is always a consistent chain.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -27,7 +27,7 @@ const chain = new GeneratedChain({
   logs: [2, 20],
   blockSeconds: 0,
 });
-/** After so many more calls to the node, `onEnough` is called. */
+/** The number of further calls to the node before it calls `onEnough`. */
 let callsLeft = Number.POSITIVE_INFINITY;
 let onEnough: () => void = () => undefined;
 let isGrowing = true;
@@ -72,7 +72,7 @@ it(`is at a head that it had after each of ${KILLS} kills, and goes on from ther
     await ended;
     const { problems, heads } = await recordedProblems(join(data, "main"), 1);
     expect(problems).toEqual([]);
-    // Each block of the model was canonical once, dropped ones too.
+    // Each block of the model was canonical once, also the dropped ones.
     for (const hash of heads) expect(chain.byHash(hash)?.hash).toBe(hash);
   }
   isGrowing = false;

@@ -1,5 +1,4 @@
-// The followed chain as callers see it: byte for byte what the node says, over a real chain whose
-// answers nobody invented.
+// The answers from the followed chain equal the node's byte for byte, over the recorded chain of a real node.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, post } from "../support/ask.ts";
 import {
@@ -34,7 +33,7 @@ describe.skipIf(!executionChainAvailable)("the execution-apis chain, followed", 
     await chain.close();
   });
 
-  /** Headers of the gateway's answer, after comparing the bodies of both. */
+  /** Expects equal bodies from the gateway and the node; returns the headers of the gateway's answer. */
   async function compare(method: string, params: readonly unknown[]): Promise<Headers> {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const [own, theirs] = await Promise.all([

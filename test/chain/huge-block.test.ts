@@ -1,5 +1,5 @@
-// A block of 200,000 transactions (some, in `npm test`), where that is more than is followed and where it is not: nobody waits
-// for it, and the chain goes on.
+// A block of 200,000 transactions (2,000 in `npm test`), above the limit of `limits.block` and below it: no other
+// caller waits for it, and the chain goes on.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { post } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";
@@ -8,10 +8,10 @@ import { type HugeNode, startHugeNode } from "../support/huge-chain/start.ts";
 import { until } from "../support/processes.ts";
 
 const TRANSACTIONS = atDepth(2_000, 200_000);
-/** Less than that; what is configured where nothing is, in the deep run. */
+/** A limit below TRANSACTIONS; the deep run takes the default. */
 const bound = atDepth({ limits: { block: { transactions: 1_000 } } }, {});
-/** What others may be kept waiting, in milliseconds; on a machine that does other things beside. */
-const LONGEST_STALL_MS = 2_000; // some 300 where nothing else runs; it was 8,000
+/** The longest wait of other callers, in milliseconds, on a machine that does other work. */
+const LONGEST_STALL_MS = 2_000; // some 300 on an idle machine; it was 8,000
 
 let node: HugeNode;
 let gateway: RunningGateway;
@@ -34,7 +34,7 @@ afterAll(async () => {
   node?.stop();
 });
 
-/** Whether the chain itself is there: what nodes say of their head is told before. */
+/** Whether the store has the block: the gateway tells the nodes' head earlier. */
 const isFollowedTo = async (number: string): Promise<boolean> => {
   const heads = await Promise.all(
     ["bounded", "generous"].map((network) => sourceOf(network, number)),
@@ -53,7 +53,7 @@ const sourceOf = async (network: string, number: string): Promise<string> => {
   return `${headers.get("x-headgate-source")} ${headers.get("x-headgate-proof")}`;
 };
 
-/** Asks for the gateway's health again and again; how long the slowest answer took, in milliseconds. */
+/** Requests the gateway's health in a loop; returns the time of the slowest answer, in milliseconds. */
 async function slowestHealth(signal: AbortSignal): Promise<number> {
   let slowest = 0;
   while (!signal.aborted) {

@@ -1,4 +1,4 @@
-// A node that lies, before an honest one and alone: what callers are told stays true.
+// A node that lies, before an honest one and alone: callers still get true answers.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
 import { ask, type Envelope, post } from "../support/ask.ts";
@@ -34,16 +34,16 @@ import {
   together,
 } from "./lying-node.ts";
 
-/** For a whole block; the head is told rightly. */
+/** Replaces whole blocks; the head stays true. */
 const insteadOfWhole = (garbage: unknown): LieFrom =>
   inBlocks((block, { params }) => (params[1] ? garbage : block));
 
 type Row = {
   readonly what: string;
   readonly lie: LieFrom;
-  /** What the log and the metric name; left out where the lie is no failed proof. */
+  /** The failed parts in the log and the metric; left out where the lie fails no proof. */
   readonly parts?: readonly string[];
-  /** The head while the node is honest; the chain grows by three blocks then. */
+  /** The head before the lie; then the chain grows by three blocks. */
   readonly start?: number;
 };
 
@@ -202,7 +202,7 @@ const allRows: readonly Row[] = [
   },
   { what: "a number instead of receipts", lie: inReceipts(() => 7), parts: ["shape"] },
   { what: "an array of numbers instead of receipts", lie: inReceipts(() => [7]), parts: ["shape"] },
-  // What is proven is one of two members, and a caller's library may read the other one.
+  // The gateway proves one of two members, and a caller's library may read the other one.
   {
     what: "a first stateRoot before the true one",
     lie: inBlocks((block) => ({ [again("stateRoot")]: OTHER_HASH, ...block })),
@@ -257,7 +257,7 @@ const allRows: readonly Row[] = [
   { what: "null for receipts", lie: inReceipts(() => null) },
 ];
 
-/** One for each thing that is proven. */
+/** One lie for each part of a proof. */
 const ONE_OF_EACH: readonly string[] = [
   "another hash of the block, everywhere",
   "another value",
@@ -274,26 +274,26 @@ const rows = atDepth(
   allRows,
 );
 
-/** What was seen of one lie. */
+/** The outcome of one lie. */
 type Story = {
   told: number;
-  /** What callers got otherwise than from the honest node, while the node lied. */
+  /** The answers to callers that differed from the honest node's while the node lied. */
   untrue: readonly string[];
   head: number;
   errors: readonly { upstream: unknown; part: unknown }[];
-  /** The metric, by upstream and part. */
+  /** The values of the metric, by upstream and part. */
   failures: readonly string[];
-  /** The head, and what was untrue, when the node was honest again. */
+  /** The head and the differing answers after the node became honest again. */
   after?: { head: number; untrue: readonly string[] };
 };
 
-/** One whose headers are known to hash as on Ethereum. */
+/** A chain whose headers the gateway knows to hash as on Ethereum. */
 const KNOWN_CHAIN = 1337;
 const WINDOW = 8;
 
 type NetworkSettings = Readonly<Record<string, unknown>>;
 
-/** The liar is the cheaper one: while it is trusted it is asked first. */
+/** The liar has the lower price: the gateway asks it first while it trusts it. */
 const of = (liar: LyingNode, honest?: LyingNode): NetworkSettings => ({
   upstreams: [
     { name: "liar", url: liar.url },
@@ -312,7 +312,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
   beforeAll(async () => {
     chain = await startExecutionChain();
     stop.push(() => chain.close());
-    // So many at a time: who waits for many stories at once waits for the machine.
+    // Limited concurrency: with too many lies at once the tests would wait for the machine.
     for (let from = 0; from < rows.length; from += AT_ONCE)
       await tellAll(rows.slice(from, from + AT_ONCE));
   }, 300_000);
@@ -329,7 +329,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     return node;
   };
 
-  // While the only node lies nobody confirms the head, and it would be asked as one that nobody follows.
+  // While the only node lies, no node confirms the head, and a stale network's calls would go to the node.
   const staleAfter = "1h";
   const common = { family: "evm", chainId: KNOWN_CHAIN, window: { blocks: WINDOW }, staleAfter };
 
@@ -346,7 +346,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
       Object.entries(networks).map(([name, settings]) => [name, { ...common, ...settings }]),
     );
 
-  /** Each of these lies, told by the first of two nodes and by the only one. */
+  /** Lets the first of two nodes, and an only node, tell each of these lies. */
   async function tellAll(some: readonly Row[]): Promise<void> {
     const earlier = stop.length;
     const nodes = await Promise.all(
@@ -369,11 +369,11 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
       alone.set(row.what, second);
       return [first, second];
     });
-    await Promise.allSettled(told); // each test tells how its own ended
+    await Promise.allSettled(told); // each test reports its own failure
     for (const each of stop.splice(earlier).reverse()) await each();
   }
 
-  /** The chain grows under a node that always lied and one that never does. */
+  /** The chain grows; the first node has lied from the beginning, the second is honest. */
   async function tellBefore(story: {
     gateway: RunningGateway;
     network: string;
@@ -385,7 +385,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     const { start = 47, parts } = row;
     const url = gateway.endpoint(network);
     await hasFollowed(url, start);
-    // It is the first with the new blocks, so it is asked for them if it was not asked before.
+    // The liar is the first node with the new blocks, so that the gateway must ask it for them.
     liar.head = start + GROWTH;
     await until("the lie is told", async () => {
       const { errors } = await reported(gateway, network);
@@ -402,7 +402,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     };
   }
 
-  /** The chain grows under the only node, and it lies about all that is new. */
+  /** The chain grows under the only node, which lies about all new blocks. */
   async function tellAlone(parts: {
     gateway: RunningGateway;
     network: string;
@@ -450,17 +450,17 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
 
   const scenes: Record<string, NetworkSettings> = {};
   let gatewayOfScenes: RunningGateway | undefined;
-  /** How many of the scenes the gateway has. */
+  /** The number of scenes in the gateway's configuration. */
   let inForce = 0;
   let added: Promise<unknown> = Promise.resolve();
 
-  /** A network of its own, added to the one gateway that all scenes have. */
+  /** Adds a network to the one gateway of all scenes. */
   async function addNetwork(settings: NetworkSettings) {
     const network = `scene-${Object.keys(scenes).length}`;
     scenes[network] = settings;
     const place = Object.keys(scenes).length;
     added = added.then(async () => {
-      if (place <= inForce) return; // another's reload took it along
+      if (place <= inForce) return; // the reload of another scene has added this one
       const all = Object.keys(scenes).length;
       if (gatewayOfScenes) await gatewayOfScenes.reload({ networks: withCommon(scenes) });
       else gatewayOfScenes = await startGateway(scenes);
@@ -471,7 +471,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     return { gateway, network, url: gateway.endpoint(network) };
   }
 
-  /** A network for one liar, and an honest node behind it where it is wanted. */
+  /** A network with a liar, and an honest node behind it unless `isAlone`. */
   async function scene({
     lie,
     chainId = KNOWN_CHAIN,
@@ -524,7 +524,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
       await hasFollowed(url, 47);
       const { result, headers } = await read(url, "eth_getBlockByNumber", ["0x1e", false]);
       expect(result).toMatchObject({ extraData: FORGED });
-      expect(headers.get("x-headgate-proof")).toBe("full"); // of its hash, which nothing links
+      expect(headers.get("x-headgate-proof")).toBe("full"); // of its own hash, to which no block links
     });
 
     it("holds back an uncle: the block is proven in part, and not taken where proof is strict", async () => {
@@ -620,7 +620,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
   });
 
   describe.concurrent("about its head", () => {
-    /** Tells of a lower newest block, and knows the others still. */
+    /** Tells a lower newest block, but still knows the other blocks. */
     const saysLower: Lie = (call, told, askHonestly) =>
       call.params[0] === "latest" ? askHonestly({ ...call, params: ["0x2a", false] }) : told;
 
@@ -721,7 +721,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     ])(
       "the first node that is usable does not decide alone that headers cannot be proven: $what",
       async ({ lie }) => {
-        const chainId = 424_242; // nothing is known of its headers
+        const chainId = 424_242; // the gateway does not know how its headers hash
         const liar = await startNode(47, { chainId, lie: lie(0) });
         const late: Lie = async ({ method }, said) => {
           if (method === "eth_chainId") await until("the liar told", async () => liar.told > 3);
@@ -749,7 +749,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     it("strict, is not believed, and the honest node is", async () => {
       const { gateway, network, url, liar, honest } = await scene({ lie, proof: "strict" });
       await hasFilled(gateway, network);
-      // So far ahead that it leads whoever led before: it is asked for the new blocks.
+      // The liar is so far ahead that it leads now: the gateway asks it for the new blocks.
       liar.head = 47 + GROWTH;
       const seen = await until("the lie is noticed", async () => {
         const report = await reported(gateway, network);
@@ -771,13 +771,13 @@ function expectReported({ parts = [] }: Row, story: Story | undefined): void {
   expect(new Set(errors.map(({ upstream }) => upstream))).toEqual(
     new Set(parts.length > 0 ? ["liar"] : []),
   );
-  // One line for each part, however often it failed.
+  // The log has one line for each part, however often its proof failed.
   expect(errors.length).toBe(new Set(errors.map(({ part }) => part)).size);
   for (const { part } of errors) expect(parts).toContain(part);
   expect(failures.toSorted()).toEqual(errors.map(({ part }) => `liar ${part}`).toSorted());
 }
 
-/** Waits until callers get the block from the store. */
+/** Waits until the gateway answers the block from the store. */
 const hasFollowed = (url: string, number: number): Promise<unknown> =>
   until(`block ${number} is followed`, async () => {
     const call = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber" };
@@ -790,7 +790,7 @@ const hasFollowed = (url: string, number: number): Promise<unknown> =>
 const headOf = async (url: string): Promise<number> =>
   Number((await ask(url, "eth_blockNumber")).result);
 
-/** Which questions about the blocks are answered otherwise than by the honest node; above `head`, otherwise than by null. */
+/** The calls whose answers differ from the honest node's; blocks above `head` must be null. */
 async function differences(
   url: string,
   honestUrl: string,
@@ -833,7 +833,7 @@ async function differencesOf(
 
 const honestAnswers = new Map<string, Promise<Envelope>>();
 
-/** The honest chain stands still: whatever was asked of it once is known. */
+/** An answer of the honest node, cached: its chain does not change. */
 async function honestly(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
   const question = JSON.stringify([url, method, params]);
   const answer = honestAnswers.get(question) ?? ask(url, method, params);
@@ -853,7 +853,7 @@ async function differs(
     : [`${method} ${JSON.stringify(params)}: ${JSON.stringify(given).slice(0, 200)}`];
 }
 
-/** What the gateway's log and metrics say of failed proofs on a network, as soon as they say the same. */
+/** The failed proofs of a network in the gateway's log and metrics, once the two agree. */
 const reported = (
   gateway: RunningGateway,
   network: string,
@@ -872,7 +872,7 @@ const reported = (
 
 const metricsUnderWay = new Map<RunningGateway, Promise<string>>();
 
-/** One reading for all who wait for it: the metrics of so many networks are long. */
+/** Shares one request among all that wait: the metrics of so many networks are long. */
 function metricsOf(gateway: RunningGateway): Promise<string> {
   const underWay = metricsUnderWay.get(gateway);
   if (underWay !== undefined) return underWay;
@@ -883,7 +883,7 @@ function metricsOf(gateway: RunningGateway): Promise<string> {
   return reading;
 }
 
-/** One call, and the headers of its answer. */
+/** Makes one call; returns its answer and headers. */
 async function read(
   url: string,
   method: string,
@@ -893,13 +893,13 @@ async function read(
   return { ...((await response.json()) as Envelope), headers: response.headers };
 }
 
-/** Makes the gateway look at its nodes: a caller asks for what is to come. */
+/** Makes the gateway look for a newer head: a call asks for a future block. */
 const hurry = (url: string): Promise<unknown> => {
   const call = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params: ["0x3e7", false] };
   return post(url, JSON.stringify([call])).then((response) => response.text());
 };
 
-/** The heads that callers are told of until the node has answered so many questions more. */
+/** The heads that callers see until the node has answered so many more calls. */
 async function headsWhile(
   node: LyingNode,
   url: string,
@@ -915,13 +915,12 @@ async function headsWhile(
   return heads;
 }
 
-/** The hash of the first transaction of a block. */
 async function transactionAt(url: string, number: number): Promise<string> {
   const { result } = await ask(url, "eth_getBlockByNumber", [toQuantity(number), false]);
   return String((result as Block).transactions[0]);
 }
 
-/** What callers are told of a block that was given, but never so that it could be proven. */
+/** The error for a block that nodes gave, but none with a valid proof. */
 const UNPROVEN = {
   code: -32603,
   message: "no upstream gave this block so that it could be proven",

@@ -1,5 +1,5 @@
-// A node that tells lies: passes calls on to an honest one and changes the answers as told. Its chain
-// may end before the honest one's does, so that a test can let it grow.
+// A node that lies: it passes calls on to an honest node and changes the answers. Its chain may end below the honest
+// node's head, so that a test can let it grow.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { toQuantity } from "../../src/evm/values.ts";
@@ -9,9 +9,9 @@ import { ask } from "../support/ask.ts";
 export type Call = { readonly method: string; readonly params: readonly unknown[] };
 
 /**
- * Gives the answer to tell instead of the honest one.
+ * Returns the false answer in the place of the honest one.
  *
- * @param askHonestly The honest answer to another call.
+ * @param askHonestly Returns the honest answer to another call.
  */
 export type Lie = (
   call: Call,
@@ -21,7 +21,7 @@ export type Lie = (
 
 export type LyingNodeOptions = {
   readonly honestUrl: string;
-  /** What it says of its chain, so that one chain stands for others. */
+  /** The chain id and the head that the node claims, so that one chain stands for others. */
   readonly chainId: number;
   readonly head: number;
   readonly lie?: Lie | undefined;
@@ -29,13 +29,13 @@ export type LyingNodeOptions = {
 
 export class LyingNode {
   url = "";
-  /** How many answers were other than the honest ones. */
+  /** The number of answers that differed from the honest ones. */
   told = 0;
-  /** How many calls were answered. */
+  /** The number of answered calls. */
   answered = 0;
-  /** The newest block that the node tells of. */
+  /** The newest block of the node. */
   head: number;
-  /** undefined while the node is honest. */
+  /** undefined: the node is honest. */
   lie: Lie | undefined;
   readonly #honestUrl: string;
   readonly #chainId: number;
@@ -85,7 +85,7 @@ export class LyingNode {
     return answer;
   }
 
-  /** What the honest node would say if its chain ended at this node's head. */
+  /** The honest node's answer if its chain ended at this node's head. */
   async #askHonestly({ method, params }: Call): Promise<unknown> {
     const head = toQuantity(this.head);
     if (method === "eth_chainId") return toQuantity(this.#chainId);
@@ -100,9 +100,9 @@ export class LyingNode {
 export const startLyingNode = (options: LyingNodeOptions): Promise<LyingNode> =>
   new LyingNode(options).listen();
 
-/** So a lie names a member that is written under the name of another one, which no object can have beside it. */
+/** The name for a second member of the same name: an object cannot have both, so the JSON text is changed at the end. */
 export const again = (name: string): string => `again ${name}`;
-/** The same, with its first letter as an escape. */
+/** The name for a second member whose first letter is a JSON escape. */
 export const escaped = (name: string): string => `escaped ${name}`;
 
 const withDoubles = (json: string): string =>
@@ -115,7 +115,7 @@ const withDoubles = (json: string): string =>
 
 const TAGS: ReadonlySet<unknown> = new Set(["latest", "safe", "finalized"]);
 
-/** The honest node's error object, passed on. */
+/** Carries the honest node's error object. */
 class Refusal extends Error {
   readonly error: unknown;
 
@@ -125,14 +125,14 @@ class Refusal extends Error {
   }
 }
 
-/** Whether a block, transaction, receipt, or list of receipts is of a later block. */
+/** Whether a block, transaction, receipt, or list of receipts is of a block above `head`. */
 function isBeyond(result: unknown, head: number): boolean {
   const item = Array.isArray(result) ? result.at(-1) : result;
   const { number, blockNumber = number } = Object(item) as Record<string, unknown>;
   return typeof blockNumber === "string" && Number(blockNumber) > head;
 }
 
-// What lies are made of. Each takes the first block that is lied about.
+// Parts of lies. Each takes the number of the first false block.
 
 export type Fields = Readonly<Record<string, unknown>>;
 export type Block = Fields & { readonly transactions: readonly (Fields | string)[] };
@@ -140,7 +140,7 @@ export type LieFrom = (first: number) => Lie;
 
 const numberOf = ({ number, blockNumber = number }: Fields): number => Number(blockNumber);
 
-/** Changes blocks, asked for by number, tag or hash. */
+/** Changes blocks, in answers by number, tag or hash. */
 export const inBlocks =
   (change: (block: Block, call: Call) => unknown): LieFrom =>
   (first) =>
@@ -151,7 +151,7 @@ export const inBlocks =
       ? change(honest as Block, call)
       : honest;
 
-/** Changes whole transactions, in their blocks and alone. */
+/** Changes whole transactions, in blocks and in answers of their own. */
 export const inTransactions =
   (change: (transaction: Fields) => Fields): LieFrom =>
   (first) =>
@@ -165,7 +165,7 @@ export const inTransactions =
     );
   };
 
-/** Changes the lists of blocks with whole transactions. */
+/** Changes the transaction lists of blocks with whole transactions. */
 export const inWholeBlocks = (change: (transactions: readonly Fields[]) => unknown): LieFrom =>
   inBlocks((block) =>
     block.transactions.every((each) => typeof each === "object")
@@ -188,7 +188,7 @@ export const inLogs = (change: (log: Fields) => Fields): LieFrom =>
     receipts.map((receipt) => ({ ...receipt, logs: (receipt["logs"] as Fields[]).map(change) })),
   );
 
-/** Several lies at once. */
+/** Combines several lies. */
 export const together =
   (...lies: readonly LieFrom[]): LieFrom =>
   (first) =>
@@ -198,14 +198,14 @@ export const together =
     return answer;
   };
 
-// Lies as a whole.
+// Complete lies.
 
 export const OTHER_HASH = `0x${"ab".repeat(32)}`;
 
-/** The height of each block by its false hash. */
+/** The numbers of blocks by their false hashes. */
 const disguises = new Map<string, string>();
 
-/** False hashes of blocks, wherever they stand; the node knows the blocks by them. */
+/** False hashes of blocks in all answers; the node also knows the blocks by them. */
 export const disguised: LieFrom = (first) => async (call, honest, askHonestly) => {
   const asked = String(call.params[0]);
   const isOfDisguised = /^0x[0-9a-f]{56}deadbeef$/.test(asked);
@@ -226,10 +226,10 @@ export const disguised: LieFrom = (first) => async (call, honest, askHonestly) =
   return JSON.parse(JSON.stringify(found).replaceAll(hash, disguise));
 };
 
-/** What stands in the `extraData` of a forged block. */
+/** The `extraData` of a forged block. */
 export const FORGED = "0x6c6965";
 
-/** Another block of this number, with a hash of its own that is right for it. */
+/** Another block of this number, whose hash fits its header. */
 export const forged =
   (number: number): Lie =>
   async (call, honest, askHonestly) => {
@@ -258,7 +258,7 @@ export const announced =
       ? { ...(honest as Block), number: toQuantity(number), hash: OTHER_HASH }
       : honest;
 
-/** A receipt of a transaction that nobody sent. */
+/** A receipt for a transaction that does not exist. */
 export const invented =
   (blockNumber: string): Lie =>
   ({ method, params }, honest) =>

@@ -1,5 +1,5 @@
-// Random chains that grow, reorganise and roll back: after each step the followed chain tells the same
-// as a naive model, for every lookup and for random log filters.
+// Random chains that grow and reorganise: after each step the followed chain answers like a naive model, for every
+// lookup and for random log filters.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -119,7 +119,7 @@ it.each(Array.from({ length: atDepth(4, 20) }, (_, index) => index + 1))(
     const seen = new Set<string>();
     for (let step = 0; step < STEPS; step += 1) {
       if (step === STEPS / 2) {
-        // The same store, opened again.
+        // Opens the same store again.
         await chain.close();
         chains.splice(chains.indexOf(chain), 1);
         ({ chain, settled } = await followed(model, path));

@@ -1,5 +1,5 @@
-// Log queries that reach further back than what is stored: from two nodes that take few blocks at once (one
-// anvil behind two servers), and from what was kept of their answers.
+// Log queries below the store's window: from two nodes that take few blocks at once (one anvil behind two servers), and
+// from the kept segments of their answers.
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,7 +18,7 @@ const NEWEST_OLD = HEAD - 100;
 
 type HttpServer = { readonly url: string; readonly queries: string[]; close(): void };
 
-/** Passes all on to the node, but log queries of too many blocks. */
+/** Passes all calls on to the node, but refuses log queries over too many blocks. */
 async function serverTo(behind: AnvilNode): Promise<HttpServer> {
   const queries: string[] = [];
   const server: Server = createServer(async (request, response) => {
@@ -120,7 +120,7 @@ describe.skipIf(!node)("logs of blocks that are older than the window", () => {
   it("are there after a restart", async () => {
     await gateway.stop();
     await start();
-    await logs(0, NEWEST_OLD); // how many blocks the nodes take is learned again
+    await logs(0, NEWEST_OLD); // the gateway learns again how many blocks the nodes take
     expect((await logs(0, 3_999)).asked).toEqual([]);
   });
 });

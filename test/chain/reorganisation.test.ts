@@ -1,5 +1,5 @@
-// Reorganisations of a real anvil, from 1 to 64 blocks deep, as callers see them; and that whoever has
-// seen a receipt finds it in the next `latest`.
+// Reorgs of a real anvil, from 1 to 64 blocks deep, as callers see them. Also: after a caller has seen a receipt,
+// `latest` contains it.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../packages/devnet/src/contracts.ts";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
@@ -13,7 +13,7 @@ const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
 type Block = { number: string; hash: string; parentHash: string; transactions: string[] };
 
-/** Heads are polled, or pushed. */
+/** Over HTTP the gateway polls for heads, over WebSocket it subscribes. */
 describe.skipIf(!isHere).each(["http", "ws"])("anvil behind a gateway, over %s", (scheme) => {
   let anvil: AnvilNode;
   let gateway: RunningGateway;
@@ -98,7 +98,7 @@ describe.skipIf(!isHere).each(["http", "ws"])("anvil behind a gateway, over %s",
   );
 
   it("tells state that the node dropped from blocks that nobody knows", async () => {
-    await read(anvil.url, "anvil_mine", "0x120"); // it keeps 256 states
+    await read(anvil.url, "anvil_mine", "0x120"); // anvil keeps 256 states
     await settled();
     const ofBlock = async (block: unknown) =>
       (await ask(url, "eth_getBalance", [from, block])).error;

@@ -1,7 +1,7 @@
-// Whether what is stored is a chain: looked at from outside, by a process that only reads.
+// A process that only reads a store, and checks that it holds a consistent chain.
 import { recordedProblems } from "./stored-problems.ts";
 
-/** `node stored-chain.ts <folder>`: looks again and again until it is killed; says what it saw at each "look". */
+/** Answers each message with the problems that it found, and the heads that it saw. */
 process.on("message", ({ path, looks, heads }: { path: string; looks: number; heads: number }) => {
   void recordedProblems(path, looks, heads).then((seen) => process.send?.(seen));
 });

@@ -1,4 +1,4 @@
-// Reads a store that another process writes, and tells what is wrong with it.
+// Reads a store that another process writes, and finds inconsistencies.
 import { BlockTables } from "../../src/chain/block-tables.ts";
 import { StoredBlock } from "../../src/chain/stored-block.ts";
 
@@ -8,10 +8,10 @@ export type Seen = {
   readonly heads: readonly string[];
 };
 
-/** How long a chain that should move is waited for, in milliseconds. */
+/** The longest wait for a chain that should move, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** @param differentHeads It is looked on until so many were seen. */
+/** @param looks The least number of looks. @param differentHeads The least number of heads, unless the wait times out. */
 export async function recordedProblems(
   path: string,
   looks: number,
@@ -27,13 +27,13 @@ export async function recordedProblems(
     problems.push(...problemsOf(store));
     const hash = store.head?.hash;
     if (hash !== undefined && heads.at(-1) !== hash) heads.push(hash);
-    await new Promise((resolve) => setTimeout(resolve, 0)); // a new turn sees what was written since
+    await new Promise((resolve) => setTimeout(resolve, 0)); // LMDB shows newer writes in the next turn
   }
   await store.close();
   return { problems, heads };
 }
 
-/** All in one turn: one state of the store. */
+/** Reads in one turn, and thus one snapshot of the store. */
 function problemsOf(store: BlockTables): string[] {
   const { head, tail } = store;
   if (!head || tail === undefined) return [];

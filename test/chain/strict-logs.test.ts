@@ -1,5 +1,5 @@
-// Where all must be proven, the logs of old blocks are what the blocks hold: whatever is held back, made up
-// or falsified in logs, receipts and headers is not told, and what that takes is bounded and paid.
+// With strict proof, the logs of old blocks are exactly those in the blocks: the gateway answers nothing that a node
+// withholds, invents or falsifies in logs, receipts and headers, and the work for that is bounded and charged.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headerHash } from "../../src/proofs/check-header.ts";
 import { post, read } from "../support/ask.ts";
@@ -34,7 +34,7 @@ const emittersOf = (number: number): readonly string[] =>
 const TOLD = numbers.find((number) => number >= FROM + 39 && emittersOf(number).length > 0) ?? 0;
 const address = emittersOf(TOLD)[0] ?? "";
 const holders = numbers.filter((number) => emittersOf(number).includes(address));
-/** Far beyond the sixteenth block with such logs, or the sixteenth block at all. */
+/** A block far beyond the sixteenth block of the range and the sixteenth block with such logs. */
 const EMPTY = numbers.find((n) => n >= FROM + 80 && !emittersOf(n).includes(address)) ?? 0;
 
 const logsOf = (filter: object): Fields[] =>
@@ -89,7 +89,7 @@ const LIES: readonly { what: string; lie: Change; isCounted?: boolean }[] = [
   {
     what: "a header without logs has a hash that is right for it",
     lie: inBlock(TOLD, (block) => made(withoutBloom(block))),
-    isCounted: true, // it gives the same to whoever asks by hash
+    isCounted: true, // the liar gives the same block by its hash
   },
   {
     what: "a header is that of another block",
@@ -113,7 +113,7 @@ describe("logs of old blocks where all must be proven", () => {
   let lie: Change | undefined;
 
   const settings = (round: number) => {
-    // Each round begins without blocks that were proven before.
+    // Each round has networks of its own, so that the gateway has proven none of their blocks before.
     const network = { family: "evm", chainId: 1, window: { blocks: WINDOW }, proof: "strict" };
     const first = { name: "liar", url: liar.url };
     return {
@@ -188,8 +188,8 @@ describe("logs of old blocks where all must be proven", () => {
       gateway.endpoint("main0", "billed-key"),
       "headgate_usage",
     );
-    // The last block says which hash counts, and is fetched whole; of the others each header costs 3, each
-    // block with such logs 3 and 10 for its receipts. The first question is in the price of the query, 10.
+    // The last block is fetched whole, and links to the hashes of the others: each of their headers costs 3 units, each
+    // block with such logs 3, and 10 for its receipts. The query's own price, 10, includes the first call to a node.
     const others = holders.filter((number) => number !== TO).length;
     expect(total.computeUnits).toBe(10 + 10 + (TO - FROM) * 3 + others * 13);
     expect(total.upstreamCalls).toBeGreaterThanOrEqual(2 + (TO - FROM) + others * 2);
@@ -218,7 +218,7 @@ describe("logs of old blocks where all must be proven", () => {
     await followed(round);
     const tail = chain.head.number - WINDOW + 1;
     const [from, to] = [tail - 60, tail - 20];
-    // The last block of the range, and all that it says of itself, from the only node.
+    // The only node lies about the last block of the range, with a hash that fits the false header.
     lie = inBlock(to, (block) => made(withoutBloom(block)));
     const asked = liar.calls.length;
     expect((await query(`alone${round}`, range(from, to))).status).toBe(502);

@@ -1,5 +1,5 @@
-// What nodes call safe and finalized may be anything: what callers are told is of the chain, safe is never
-// behind finalized, and neither is ahead of the head.
+// Nodes may report anything as safe and finalized: callers get blocks of the chain, safe is never behind finalized, and
+// neither is ahead of the head.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
 import { ask, post } from "../support/ask.ts";
@@ -10,7 +10,7 @@ import { until } from "../support/processes.ts";
 import { missing, result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
 type Block = { readonly number: string; readonly hash: string } | null;
-/** What a node calls so, told from its head: a block of the chain, another one, or anything. */
+/** The blocks that a node reports by tag, made from its head: a block of the chain, another one, or anything. */
 type Tags = {
   readonly safe: (head: number) => unknown;
   readonly finalized: (head: number) => unknown;
@@ -111,7 +111,7 @@ const blocks = async (tags: readonly string[]): Promise<Block[]> => {
   return tags.map((_, id) => answers.find((answer) => answer.id === id)?.result ?? null);
 };
 
-/** Whether none is beyond the next, and each is a block of the chain; what is unknown is left out. */
+/** Expects that the known blocks are in this order, and that each is a block of the chain. */
 function expectOrdered(...[finalized, safe, latest]: readonly (Block | undefined)[]): void {
   const known = [finalized, safe, latest].flatMap((each) => (each ? [each] : []));
   for (const { number, hash } of known) expect(hash).toBe(chain.block(Number(number))?.hash);

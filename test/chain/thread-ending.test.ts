@@ -1,10 +1,10 @@
-// A thread that has just begun is ended: V8 aborts the whole process where that interrupts it between two of its modules.
+// Terminates a thread that has just begun: V8 aborts the whole process when that interrupts the loading of modules.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
 
-/** In a process of its own: terminates a thread at its first sign of life, several times. */
+/** The program of a child process: it terminates a thread at its first heartbeat, several times. */
 const TERMINATING = `
   const { Worker } = await import("node:worker_threads");
   for (let time = 0; time < 4; time += 1) {

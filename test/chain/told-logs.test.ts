@@ -1,5 +1,5 @@
-// Logs of old blocks stand on the word of who told them: they are held against the query, kept with that
-// name, and gone when it was caught or is configured no more.
+// Logs of old blocks are only as good as the node that gave them: the gateway checks them against the query, keeps them
+// with the node's name, and drops them when the node has lied or leaves the configuration.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { store } from "../../src/cli/store.ts";
 import { post } from "../support/ask.ts";

@@ -1,4 +1,4 @@
-// Two nodes that do not say the same for a while, or of which one says nothing: whose chain is followed?
+// Two nodes on different branches for a while, or with one node silent: which chain does the gateway follow?
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ let close: () => Promise<void>;
 
 afterEach(() => close());
 
-/** Both nodes have the same chain; the first one leads. */
+/** Opens two nodes with the same chain; the first one leads. */
 async function openTwo(blockSeconds: number) {
   const models = [1, 2].map(() => new GeneratedChain({ seed: 7, blockSeconds }));
   const [first, second] = models as [GeneratedChain, GeneratedChain];
@@ -31,7 +31,7 @@ async function openTwo(blockSeconds: number) {
 const headIs = ({ chain }: Pick<FollowedChain, "chain">, { head }: GeneratedChain): boolean =>
   chain.views.view()?.head.hash === head.hash;
 
-/** Long before a silent node is given up. */
+/** A bound far below the time after which the gateway gives up a silent node. */
 const goesOn = (isSo: () => Promise<boolean>, ms: number): Promise<void> =>
   within({ what: "the chain goes on", ms }, isSo);
 
@@ -112,7 +112,7 @@ it("goes on with one node when the other stopped below the head, and says nothin
   second.extend(2);
   await until("the chain is where one node is", async () => headIs(followed, second));
   nodes[0].isSilent = true;
-  nodes[1].failsNext = "eth_getBlockByNumber"; // what it said of its head is forgotten
+  nodes[1].failsNext = "eth_getBlockByNumber"; // the gateway forgets the head that this node told
   await until("it failed", async () => nodes[1].failsNext === undefined);
   second.extend(1);
   await goesOn(async () => headIs(followed, second), 10_000);

@@ -1,5 +1,5 @@
-// The thread that takes blocks and writes the store fails in whatever way: callers are answered from the store
-// meanwhile, another thread takes its place, and the chain goes on.
+// The writer thread fails in several ways: meanwhile the store answers callers, another thread takes its place, and the
+// chain goes on.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,9 +17,9 @@ import { until } from "../support/processes.ts";
 
 const WINDOW = 24;
 const HANGS_AFTER_MS = 1_000;
-/** A thread that takes blocks ends when it was idle so long, not after ten seconds. */
+/** A thread that takes blocks ends after so long without work; in production after ten seconds. */
 const IDLE_MS = 200;
-/** Shares of the time that a thread is busy: always too much, and never. */
+/** `busyShare` 0: the writer thread always counts as busy, so that two threads take blocks; 1: never. */
 const [TWO_TAKE, ONE_TAKES] = [0, 1];
 
 let path: string;
@@ -33,7 +33,7 @@ faults.unref();
 const told: { msg: string; blocks: number | undefined }[] = [];
 const log = pino({ level: "info" }, { write: (line) => void told.push(JSON.parse(line)) });
 
-/** Begins to follow, with another thread that takes blocks once the one that writes is busy for this share of the time. */
+/** Begins to follow; a second thread takes blocks once the writer thread is busy for more than this share of the time. */
 async function begin(busyShare: number, windowBlocks = WINDOW): Promise<void> {
   thread = new WriterThread(
     {
@@ -73,7 +73,7 @@ afterEach(async () => {
   await rm(path, { recursive: true, force: true });
 });
 
-/** What callers are shown, whoever writes. */
+/** The head and its block as callers see them. */
 const shown = () => {
   const view = followed.chain.views.view();
   return view && { head: view.head.hash, block: view.blockAt(view.head.number)?.hash };
@@ -83,7 +83,7 @@ describe("a thread that writes", () => {
   it.each([
     { fault: "end", why: "ended", busyShare: TWO_TAKE },
     { fault: "throw", why: "ended", busyShare: ONE_TAKES },
-    { fault: "fill", why: "ended or hung", busyShare: ONE_TAKES }, // a full heap is slow
+    { fault: "fill", why: "ended or hung", busyShare: ONE_TAKES }, // a full heap slows the thread down
     { fault: "hang", why: "hung", busyShare: TWO_TAKE },
   ])(
     "is replaced when it fails ($fault), and callers are answered meanwhile",
@@ -115,7 +115,7 @@ describe("a thread that writes", () => {
       await begin(busyShare);
       await followed.settled();
       const random = new Random(9);
-      const times = atDepth(6, 12); // the pauses between them become longer
+      const times = atDepth(6, 12); // the pauses before each new thread grow
       for (let time = 1; time <= times; time += 1) {
         if (time % 3 === 0) model.reorganise(2, 3);
         else model.extend(1 + random.below(4));
@@ -123,7 +123,7 @@ describe("a thread that writes", () => {
         await pause(random.below(25));
         const before = ended.length;
         await until("it is replaced", async () => {
-          faults.postMessage("end"); // again: a thread that has just begun does not listen yet
+          faults.postMessage("end"); // repeated: a thread that has just begun does not listen yet
           return ended.length > before;
         });
         const { head } = await followed.settled();

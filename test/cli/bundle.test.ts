@@ -1,4 +1,4 @@
-// How a process begins: with the bundle of the sources as they are, or with the sources.
+// A process starts from the bundle when it matches the sources, and from the sources otherwise.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 
-/** A project of two sources that begins as Headgate does. */
+/** The folder of a project with two sources that starts as Headgate does. */
 let project: string;
 
 beforeEach(async () => {
@@ -28,7 +28,7 @@ afterEach(() => rm(project, { recursive: true, force: true }));
 const write = (name: string, source: string): Promise<void> =>
   writeFile(join(project, "src", `${name}.ts`), source);
 
-/** Its trace's first position is line 3. */
+/** A source whose stack trace begins at line 3. */
 const hailing = (word: string): string =>
   `type Hail = string;\n\nexport const hail = (): Hail => new Error("${word}").stack + "\\n" + import.meta.dirname;\n`;
 

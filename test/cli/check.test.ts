@@ -1,4 +1,4 @@
-// `headgate check` and `headgate methods`, over a real anvil, a node of another chain, and nothing.
+// `headgate check` and `headgate methods`, over a real anvil, a node of another chain, and no node.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The first five minutes: a gateway over URLs alone, and `headgate init`, over real anvils and a node that lies.
+// A first start: a gateway over URLs alone, and `headgate init`, over real anvils and a node that lies.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ const PROGRAM = resolve("bin/headgate.mjs");
 const PASTED = /curl -s '(\S+)' -H 'content-type: application\/json' -d '(.*)'/g;
 
 let anvil: AnvilNode;
-/** Of Ethereum's chain id, with a head. */
+/** A node with Ethereum's chain id and a head. */
 let other: ScriptedNode;
 let folder: string;
 const children: ChildProcess[] = [];
@@ -181,7 +181,7 @@ describe("a start that cannot be", () => {
     const { port } = new URL(anvil.url);
     const environment = {
       HEADGATE_DATA: join(folder, "never began"),
-      // Not by --port, which would take the next one for the admin API: another test may listen there.
+      // Not with --port, which gives the admin API the next port: another test may listen there.
       HEADGATE_LISTEN__PORT: port,
       HEADGATE_ADMIN__LISTEN__PORT: "0",
     };

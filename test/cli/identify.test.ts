@@ -1,4 +1,4 @@
-// Networks of which the configuration does not say which chain they are: an anvil is asked, and what it says is kept.
+// Networks without a chain id in the configuration: the gateway asks an anvil, and keeps the answer.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ describe("a network whose chain nobody wrote down", () => {
     ]);
     await first.stop();
     const stranger = await startScriptedNode((call) => result(call, "null"));
-    // eth_chainId is answered from what the gateway knows.
+    // The gateway answers eth_chainId from the kept chain id.
     const second = await start("kept", ["http://127.0.0.1:1", stranger.url]);
     expect(await chainIdAt(second)).toBe("0x7a69");
     const loud = await until("the stranger is kept out", async () =>

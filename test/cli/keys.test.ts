@@ -1,5 +1,5 @@
-// `headgate keys` as a process: what it prints goes where scripts look for it, and so does how it ends.
-// All that it can say is tested beside its source.
+// `headgate keys` as a process: its output streams and exit codes suit scripts. The unit tests beside its source cover
+// the texts.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// What `npm start` installs before anything else: ended by Ctrl-C it leaves nothing running, and the next start begins anew.
+// The installation before `npm start`: Ctrl-C leaves no process behind, and the next start installs anew.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** With a shell script in the place of npm. */
+/** Runs setup.mjs with a shell script in the place of npm. */
 async function setup(npm: string) {
   await writeFile(join(folder, "bin/npm"), `#!/bin/sh\n${npm}`, { mode: 0o755 });
   const script = resolve("scripts/setup.mjs");
@@ -40,7 +40,7 @@ async function setup(npm: string) {
   return { child, ended };
 }
 
-/** As npm does now and then, it does not heed Ctrl-C. */
+/** A script that ignores Ctrl-C, as npm sometimes does. */
 const PARTS = "trap '' INT; mkdir -p node_modules/half; echo $$ > pid; exec sleep 600";
 
 it("leaves nothing running when it is ended while npm installs, and begins anew then", async () => {

@@ -1,4 +1,5 @@
-// One line for a vendor: a scripted server plays the vendor's hosts and paths, and serves each network under its own.
+// A vendor in one line: a scripted server stands for the vendor's hosts and paths, and serves each network under its
+// own.
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Who has no key yet is told so at the start; who has made one is not.
+// The start warns an operator who has no key yet, and only then.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ async function keys(...words: readonly string[]): Promise<void> {
   expect(await runCommand(["keys", ...words, "--config", path])).toMatchObject({ code: 0 });
 }
 
-/** What a start says of keys, when it has ended. */
+/** The log lines about keys of one start. */
 async function told(processes: number): Promise<readonly unknown[]> {
   const gateway = await startGatewayProcess(settings(processes));
   expect(await gateway.stop()).toBe(0);

@@ -1,4 +1,4 @@
-// What people's programs use: viem, ethers and web3.js get from the gateway what the node itself gives them.
+// Client libraries: viem, ethers and web3.js get from the gateway the same answers as from the node itself.
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
@@ -21,10 +21,10 @@ import {
 import { viemQuestions } from "./viem.ts";
 import { web3Questions } from "./web3.ts";
 
-/** Only these may make a client throw. */
+/** Titles of the only questions that may make a client throw. */
 const MAY_FAIL = /not there|reverts/;
 
-/** In words, or as bytes where the client cannot read them. */
+/** The reason as text, or as hex where the client does not decode it. */
 const sayingWhy = ({ reason }: Subject): RegExp =>
   new RegExp(`${reason}|${Buffer.from(reason).toString("hex")}`);
 
@@ -94,7 +94,7 @@ for (const [network, isThere] of Object.entries(networks)) {
         const got = await outcomeOf(atGateway.questions[title]?.(subject));
         expect(Object.keys(want)).toEqual(MAY_FAIL.test(title) ? [expect.any(String)] : ["answer"]);
         if (title.includes("reverts")) expect(JSON.stringify(want)).toMatch(sayingWhy(subject));
-        if (!isDeepStrictEqual(got, want)) expect(got).toEqual(want); // which takes seconds over 20 MB
+        if (!isDeepStrictEqual(got, want)) expect(got).toEqual(want); // toEqual takes seconds over 20 MB
       });
     });
   }

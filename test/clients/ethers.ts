@@ -1,4 +1,4 @@
-// The questions as ethers asks them: it sends what happens at once as a batch.
+// The questions through ethers, which sends calls that begin together as a batch.
 import { JsonRpcProvider } from "ethers";
 import { NOWHERE, type Questions } from "./subject.ts";
 
@@ -8,7 +8,7 @@ export function ethersQuestions(url: string): { questions: Questions; close(): v
     Promise.all(items.map(look));
   const numbered = ({ blocks }: { blocks: readonly unknown[] }): number[] => [...blocks.keys()];
 
-  // What its objects hold behind getters is asked for by name.
+  // The transactions are behind a getter, which a comparison does not see.
   const block = async (which: string | number) => {
     const found = await provider.getBlock(which);
     return [found, found?.transactions];

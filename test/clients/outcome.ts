@@ -1,4 +1,4 @@
-// What a client gave, as plain values that can be compared: the answer, or the error without its URL.
+// A client's outcome as plain values for comparison: the answer, or the error without its URL.
 
 export type Outcome = { readonly answer: unknown } | { readonly error: unknown };
 
@@ -10,7 +10,7 @@ export const outcomeOf = async (asked: Promise<unknown> | undefined): Promise<Ou
   }
 };
 
-/** What programs look at in errors of the three clients. */
+/** The members that programs read in errors of the three clients. */
 const TELLING = ["name", "shortMessage", "details", "reason", "code", "data", "signature"] as const;
 
 function plainError(thrown: unknown): unknown {
@@ -24,7 +24,7 @@ function plainError(thrown: unknown): unknown {
   };
 }
 
-/** ethers' objects hold their provider, whose URL differs; the rest is what the node said. */
+/** A plain copy without ethers' provider, whose URL differs. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;

@@ -1,4 +1,4 @@
-// What a client is asked about: places on a chain that the tests know.
+// The data that clients are asked about: blocks, transactions and contracts of a chain that the tests know.
 import type { AnvilNode } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
 import type { ExecutionChain } from "../support/execution-chain.ts";
@@ -7,25 +7,25 @@ type Hex = `0x${string}`;
 
 export type Subject = {
   readonly chainId: number;
-  /** By block number. */
+  /** Block hashes by block number. */
   readonly blocks: readonly Hex[];
-  /** Mined ones, and those that wait. */
+  /** The hashes of mined and of pending transactions. */
   readonly transactions: readonly Hex[];
-  /** Those without the 56 receipts of 380 KB each: once, with viem, is enough for these. */
+  /** The transactions without the 56 receipts of 380 KB each, which only the tests with viem read. */
   readonly smallTransactions: readonly Hex[];
-  /** From where on blocks are of a usual size. */
+  /** The first block after the large ones. */
   readonly usualFrom: number;
   readonly waiting: readonly Hex[];
-  /** Has code and logs. */
+  /** The address of a contract with code and logs. */
   readonly contract: Hex;
   readonly topic: Hex;
-  /** Reverts with a reason when it is called with `01`. */
+  /** The address of a contract that reverts with a reason when it is called with `01`. */
   readonly reverter: Hex;
   readonly reason: string;
   readonly account: Hex;
 };
 
-/** One client at one endpoint: what it gives for each kind of question. */
+/** The questions to one client at one endpoint; each returns the client's answer. */
 export type Questions = Readonly<Record<string, (subject: Subject) => Promise<unknown>>>;
 
 export const NOWHERE: Hex = `0x${"ee".repeat(32)}`;
@@ -33,10 +33,10 @@ export const NOWHERE: Hex = `0x${"ee".repeat(32)}`;
 const hex = (text: unknown): Hex => text as Hex;
 const word = (value: number): Hex => `0x${value.toString(16).padStart(64, "0")}`;
 
-/** The large receipts are those of block 2; block 1 has 4 transactions. */
+/** The end of the large receipts, which are those of block 2; block 1 has 4 transactions. */
 const LARGE_RECEIPTS_END = 63;
 
-/** The contracts are those of the vectors' genesis. */
+/** A subject whose contracts come from the genesis of the vectors. */
 export const subjectOfExecutionChain = (chain: ExecutionChain, chainId: number): Subject => ({
   chainId,
   blocks: chain.blockHashes.map(hex),

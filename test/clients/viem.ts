@@ -1,4 +1,4 @@
-// The questions as viem asks them.
+// The questions through viem.
 import { createPublicClient, http } from "viem";
 import { NOWHERE, type Questions } from "./subject.ts";
 

@@ -1,4 +1,4 @@
-// The questions as web3.js asks them.
+// The questions through web3.js.
 import { Web3 } from "web3";
 import { NOWHERE, type Questions } from "./subject.ts";
 

@@ -1,4 +1,5 @@
-// Besu's own cases for the methods of the catalogue: its answers pass unchanged, except where ours is fixed.
+// Besu's own test cases for the methods of the catalogue: the gateway passes its answers on, except where it must
+// differ.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,7 +18,7 @@ type Case = {
 const NO_BLOCK = "want a block number, latest, earliest, pending, safe or finalized";
 const refusal = (message: string) => ({ error: { code: -32602, message } });
 
-/** What the gateway answers instead, and why: docs/conformance.md. */
+/** The gateway's own answers; docs/conformance.md gives the reasons. */
 const ownAnswers: Readonly<Record<string, object>> = {
   eth_getBlockReceipts_invalidParams_tag: refusal(`invalid argument 0: ${NO_BLOCK}`),
   eth_getCode_illegalRangeLessThan: refusal(`invalid argument 1: ${NO_BLOCK}`),
@@ -27,7 +28,7 @@ const ownAnswers: Readonly<Record<string, object>> = {
   eth_getLogs_toBlockOutOfRange: refusal("block range extends beyond current head block"),
 };
 
-/** The ids of filters are the gateway's own. */
+/** Any filter id: the gateway makes its own. */
 const anyId = { result: expect.stringMatching(/^0x[0-9a-f]+$/) };
 
 const HEAD = {

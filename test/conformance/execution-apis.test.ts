@@ -1,4 +1,4 @@
-// The exchanges of execution-apis: asked at the gateway, over the chain that they were recorded on.
+// The recorded exchanges of execution-apis: the gateway gets the same calls, over the chain of the recording.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, post } from "../support/ask.ts";
 import { readVector, shapeOf, vectorPaths } from "../support/execution-chain/vectors.ts";
@@ -10,12 +10,12 @@ import {
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { readSamples, samplesAvailable } from "./samples.ts";
 
-/** What is not asked, and why. */
+/** Exchanges that the test leaves out, with the reason. */
 const notAsked: Readonly<Record<string, string>> = {
   "debug_traceTransaction/trace-legacy-transfer.io": "the chain server has no debug methods",
 };
 
-/** Samples with an answer of the gateway's own: docs/conformance.md. */
+/** Samples for which the gateway has an answer of its own: docs/conformance.md. */
 const ownAnswers = new Set(["eth_getLogs-12"]);
 
 const paths = executionChainAvailable ? vectorPaths() : [];
@@ -48,7 +48,7 @@ describe.runIf(executionChainAvailable)("execution-apis", () => {
   });
 });
 
-/** Recorded later, on the same chain. */
+/** Samples that were recorded later, on the same chain. */
 const samples = readSamples().filter(
   ({ name, network }) => network.includes("execution-apis") && !ownAnswers.has(name),
 );
@@ -65,5 +65,5 @@ type Exchange = { readonly request: string; readonly response: string };
 async function expectAnswer({ request, response }: Exchange, isSpecOnly: boolean): Promise<void> {
   const text = await (await post(gateway.endpoint("vectors"), request)).text();
   if (isSpecOnly) expect(shapeOf(JSON.parse(text))).toEqual(shapeOf(JSON.parse(response)));
-  else expect(text).toBe(response); // the order of the fields too
+  else expect(text).toBe(response); // also the order of the members
 }

@@ -1,4 +1,5 @@
-// geth's transcripts of JSON-RPC exchanges: the same envelopes come out, with real methods in the place of its test methods.
+// geth's transcripts of JSON-RPC exchanges: the gateway sends the same envelopes, with real methods for geth's test
+// methods.
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -14,7 +15,7 @@ const ADDRESS = `0x${"ab".repeat(20)}`;
 const CHAIN_ID = '"0x539"';
 const STORED = `"0x${"00".repeat(31)}07"`;
 
-/** An echo wants two arguments and takes a third one, like the storage of a contract. */
+/** geth's echo takes two or three arguments, like eth_getStorageAt. */
 const realMethods = [
   { test: /test_echo(WithCtx)?/g, real: "eth_getStorageAt" },
   { test: /test_noArgsRets/g, real: "eth_chainId" },
@@ -23,7 +24,7 @@ const realMethods = [
   { test: /\{"S": ?"foo"\}/g, real: '"latest"' },
 ];
 
-/** Where the specification or a decision wants another answer: docs/conformance.md. */
+/** Different answers by the specification or a decision: docs/conformance.md. */
 const ownAnswers: Readonly<Record<string, { status: number; body: string }>> = {
   '[{"jsonrpc":"2.0","method":"test_echo","params":["x",99]}]': {
     status: 200,

@@ -1,4 +1,4 @@
-// Recorded answers of real networks pass through the gateway unchanged.
+// The gateway passes recorded answers of real networks on unchanged.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -10,7 +10,7 @@ type Network = {
   readonly family: "evm" | "conflux";
   readonly chainId: number;
   readonly head: string;
-  /** As the operator of the recorded node had them. */
+  /** The limits of the recorded node. */
   readonly limits?: object;
 };
 
@@ -41,12 +41,12 @@ const samples = readSamples();
 const BOTH = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
 const bothGiven = () => `"error":{"code":-32602,"message":"${BOTH}"}`;
 
-/** What the gateway answers instead, and why: docs/conformance.md. */
+/** The gateway's own answers; docs/conformance.md gives the reasons. */
 const deviations: Readonly<Record<string, () => string>> = {
   "eth_getLogs-6": bothGiven,
   "eth_getLogs-12": bothGiven,
-  "eth_getLogs-4": () => '"result":[]', // without a range: the head only, not all blocks
-  // The node refuses block hashes beside epochs; the specification lets them override these.
+  "eth_getLogs-4": () => '"result":[]', // without a range: the logs of the head, not of all blocks
+  // The node refuses block hashes beside epochs; by the specification block hashes override epochs.
   "cfx_getLogs-7": () => answerOfSample("cfx_getLogs-9"),
   "cfx_getLogs-8": () => answerOfSample("cfx_getLogs-10"),
 };
@@ -76,7 +76,7 @@ afterAll(async () => {
 const samplesOf = ({ recordedOn }: Network): Sample[] =>
   samples.filter(({ network }) => network === recordedOn);
 
-/** What the gateway asks beside: the block of a block hash, the head by its number, an empty head. */
+/** The samples, and answers to the gateway's own calls: a block by hash, the head by its number, an empty head. */
 const recordingsOf = (network: Network): Recording[] => [
   ...samplesOf(network),
   ...samplesOf(network)
@@ -117,7 +117,7 @@ describe.runIf(samplesAvailable).each(Object.entries(networks))("%s", (name, net
   });
 });
 
-/** As nodes give them, without leading zeros, where the specification says 32 bytes: docs/conformance.md. */
+/** Samples whose signatures lack leading zeros; the specification wants 32 bytes: docs/conformance.md. */
 const shortSignatures = [
   "eth_getBlockByHash-2",
   "eth_getBlockByHash-6",

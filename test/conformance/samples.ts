@@ -1,4 +1,4 @@
-// The recorded samples: what real networks answered.
+// The recorded samples: answers of real networks.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Recording } from "../support/recorded-node.ts";
@@ -14,7 +14,7 @@ const folder = fileURLToPath(new URL("../../../shared/samples/", import.meta.url
 
 export const samplesAvailable = existsSync(folder);
 
-/** Those that a real node answered, with what it was asked. */
+/** Reads the samples that a real node answered, with their calls. */
 export function readSamples(): Sample[] {
   if (!samplesAvailable) return [];
   return readdirSync(folder)

@@ -16,7 +16,7 @@ let url: string;
 
 const network = (): object => ({
   ...{ family: "evm", chainId: 31_337 },
-  // As long as a name may be: no screen becomes wider than the window.
+  // The longest name: no screen may become wider than the window.
   upstreams: [{ url: anvil?.url, name: "w".repeat(64) }],
 });
 
@@ -67,7 +67,7 @@ describe.skipIf(lacksBrowser())("the console", () => {
     await page.context().close();
   });
 
-  /** As after twelve hours, or when the gateway was started anew. */
+  /** Ends the session, as after twelve hours or a restart of the gateway. */
   const endSession = async (page: Page): Promise<void> => {
     const headers = { origin: url, "content-type": "application/json" };
     const ended = await page.context().request.post(`${url}/session/end`, { headers, data: {} });
@@ -82,17 +82,17 @@ describe.skipIf(lacksBrowser())("the console", () => {
     await page.getByText("Live").waitFor();
     await endSession(page);
     const again = page.getByRole("dialog", { name: "Log in again" });
-    await again.waitFor(); // by itself: the stream has ended
+    await again.waitFor(); // appears by itself, because the stream has ended
     expect(await name.isVisible()).toBe(false);
     expect(await axeViolations(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
-    await again.waitFor(); // a browser may close it for a moment
+    await again.waitFor(); // a browser may close the dialog for a moment
     await logIn(page, TOKEN);
     expect(await name.inputValue()).toBe("of-the-night");
     await page.getByRole("button", { name: "Make the key" }).press("Enter");
     await page.getByLabel("The key's text").waitFor();
-    await endSession(page); // over what is told once
+    await endSession(page); // while the page shows the key's text, which the gateway tells once
     await again.waitFor();
     await logIn(page, TOKEN);
     expect(await page.getByLabel("The key's text").inputValue()).toMatch(/^hg_/);
@@ -147,7 +147,7 @@ describe.skipIf(lacksBrowser())("the console", () => {
         },
       ]);
       await page.goto(`${origin}/#/keys`);
-      await page.getByRole("link", { name: "New key" }).press("Enter"); // a change, by the cookie
+      await page.getByRole("link", { name: "New key" }).press("Enter"); // changes work with the cookie over TLS
       await page.getByLabel("name", { exact: true }).fill("over-tls");
       await page.getByRole("button", { name: "Make the key" }).press("Enter");
       await page.getByLabel("The key's text").waitFor();

@@ -1,5 +1,5 @@
-// What operators do in the console, by the keyboard alone: a key is made, tried, billed and revoked, and a configuration
-// replaced. And what it shows of hostile texts, and to who only reads.
+// Operators' work in the console with the keyboard alone: make, try, bill and revoke a key, and replace a
+// configuration. Also: hostile texts stay texts, and the role `read` sees no actions.
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
@@ -25,7 +25,7 @@ const post = (network: string, method: string, key = "test-key"): Promise<unknow
     body: JSON.stringify({ jsonrpc: "2.0", id: HOSTILE, method, params: [] }),
   }).then((response) => response.json());
 
-/** Goes there by Tab, as who has no mouse. */
+/** Moves the focus to an element with the Tab key. */
 async function goTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
   for (let steps = 0; steps < 150; steps += 1) {

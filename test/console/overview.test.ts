@@ -1,4 +1,4 @@
-// An operator at three in the morning, by the keyboard alone: logs in, sees a node fall ill within two seconds, drains it.
+// An operator uses the keyboard alone: logs in, sees a node fail within two seconds, and drains it.
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reorganise } from "../filters/reorganise.ts";
@@ -11,7 +11,7 @@ import { type PassingNode, startPassingNode } from "../support/passing-node.ts";
 
 const TOKEN = "a-token-of-the-tests";
 const READER = "another-token-of-the-tests";
-/** What an ill node says: a page that takes it for markup is caught. */
+/** The error text of a failing node: it would run code in a page that took it for markup. */
 const ILL = '<img src="x" onerror="globalThis.isHacked = true">';
 
 let anvil: AnvilNode | undefined;
@@ -21,7 +21,7 @@ let browser: Browser | undefined;
 let isIll = false;
 let url = "";
 
-/** Calls that nothing but a node answers, until it is ended. */
+/** Makes calls that only a node can answer, until the returned function is called. */
 function beginCalls(): () => Promise<void> {
   let isEnded = false;
   let number = 0;
@@ -39,7 +39,7 @@ function beginCalls(): () => Promise<void> {
   };
 }
 
-/** Presses Tab until what has this name has the focus. */
+/** Presses Tab until the element with this name has the focus. */
 async function tabTo(page: Page, name: string): Promise<void> {
   const focused = () =>
     page.evaluate(
@@ -71,7 +71,7 @@ describe.skipIf(lacksBrowser())("the console at night", () => {
           ...{ family: "evm", chainId: 31_337 },
           upstreams: [
             { url: own.url, name: "own" },
-            // Of the same chain: two anvils that began in different seconds have two.
+            // A second URL of the same anvil: two anvils started in different seconds have two chains.
             { url: anvil.url, name: "other", weight: 0 },
           ],
         },
@@ -96,7 +96,7 @@ describe.skipIf(lacksBrowser())("the console at night", () => {
     const row = rowOf(page, "own");
     await row.getByText("Well").waitFor();
     isIll = true;
-    const elapsedMs = stopwatch(process); // with all that it started: the browser, too
+    const elapsedMs = stopwatch(process); // counts also the processor time of child processes, such as the browser
     await row
       .getByText(/Failing|Given up|Unusable/)
       .first()
@@ -110,7 +110,7 @@ describe.skipIf(lacksBrowser())("the console at night", () => {
     expect(await axeViolations(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
-    await tabTo(page, "Drain own of main"); // where the focus was
+    await tabTo(page, "Drain own of main"); // the focus is back on the button
     await page.keyboard.press("Enter");
     await tabTo(page, "Drain own");
     await page.keyboard.press("Enter");
@@ -143,7 +143,7 @@ describe.skipIf(lacksBrowser())("the console at night", () => {
     await read(chain, "anvil_mine", "0x5");
     const head = Number(await read(chain, "eth_blockNumber"));
     const leader = page.locator(".figure").filter({ hasText: "Led by" });
-    await leader.getByText(/^(own|other)$/).waitFor(); // since "own" was ill, any of the two
+    await leader.getByText(/^(own|other)$/).waitFor(); // after the failure of "own" either node may lead
     await page.locator(".figure dd").getByText(String(head), { exact: true }).waitFor();
     await reorganise(chain, 2);
     await page.getByText("The last reorganisations").click();

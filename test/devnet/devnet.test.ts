@@ -1,4 +1,4 @@
-// The development nodes themselves: real anvil and conflux-rust processes, with their activity.
+// The development nodes: real anvil and conflux-rust processes, with their activity.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, statSync } from "node:fs";
@@ -24,20 +24,20 @@ const answersOf = async (node: DevnetNode): Promise<Record<string, Envelope>> =>
   return Object.fromEntries(await Promise.all(answers));
 };
 
-/** The node's answer as a number; -1 while nobody answers. */
+/** The node's answer as a number; -1 while no node answers. */
 const numberFrom = (url: string, method: string): Promise<number> =>
   ask(url, method).then(
     ({ result }) => Number(result),
     () => -1,
   );
 
-/** The temporary folder, as conflux-rust was told. */
+/** The temporary folder, from conflux-rust's command line. */
 const folderOf = (pid: number): string => {
   const command = execFileSync("ps", ["-ww", "-o", "args=", "-p", String(pid)]).toString();
   return /"confluxDataDir":"(.*?)\/conflux"/.exec(command)?.[1] ?? "";
 };
 
-/** anvil's states of old blocks, and how large they are in bytes. */
+/** anvil's states of old blocks, with their sizes in bytes. */
 const statesIn = (folder: string): { size: number }[] =>
   globSync("anvil-state-*/*.json", { cwd: folder })
     .map((name) => statSync(join(folder, name), { throwIfNoEntry: false }))
@@ -64,7 +64,7 @@ describe("the development nodes", () => {
     const node = nodeOf(devnet, "eth-devnet");
     const answers = await answersOf(node);
     const logs = answers["eth_getLogs"]?.result as { blockNumber: string; topics: unknown[] }[];
-    expect(logs.map(({ topics }) => topics.length)).toEqual([1, 2, 3, 4]); // the filter asks for one
+    expect(logs.map(({ topics }) => topics.length)).toEqual([1, 2, 3, 4]); // the filter requires one topic
     expect(answers).toMatchObject({
       eth_getBlockByNumber: { result: { transactions: [{ hash: expect.any(String) }] } },
       eth_getTransactionReceipt: { result: fiveLogs },
@@ -75,7 +75,7 @@ describe("the development nodes", () => {
       },
       web3_sha3: { result: "0x47173285a8d7341e5e972fc677286384f802f8ef42a5ec5f03bbfa254cb01fad" },
     });
-    // anvil has another name for it; the gateway makes the one from the other.
+    // anvil lacks this method; the gateway answers it with eth_getBlockReceipts.
     expect(answers["eth_getTransactionReceiptsByBlock"]?.error?.code).toBe(-32601);
     const receipts = await ask(node.url, "eth_getBlockReceipts", [logs[0]?.blockNumber]);
     expect(receipts.result).toMatchObject([fiveLogs]);
@@ -93,7 +93,7 @@ describe("the development nodes", () => {
     await until(
       "each of them is small",
       async () => statesIn(folder).every(({ size }) => size < 40_000),
-      150_000, // the disk has two gigabytes to read and to write again, beside other tests
+      150_000, // two gigabytes are read and written again, beside other tests
     );
   }, 180_000);
 

@@ -1,4 +1,4 @@
-// `npm start` without a configuration: what it prints can be pasted, and Ctrl-C ends it cleanly.
+// `npm start` without a configuration prints calls that can be pasted, and Ctrl-C ends it cleanly.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -14,7 +14,7 @@ const PASTED = /curl -s (\S+) -H 'content-type: application\/json' -d '(.*)'/g;
 
 let main: ChildProcess;
 let printed = "";
-/** Not the folder of the tree: what is left there is found by the commands that others test meanwhile. */
+/** A folder outside the repository: commands of other tests would find files that are left in it. */
 let folder: string;
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Pastes every call that was printed for the network; the answers by method. */
+/** Makes every printed call of a network; returns the answers by method. */
 async function paste(network: string): Promise<Map<string, Envelope>> {
   const calls = [...printed.matchAll(PASTED)].filter(([, url = ""]) => url.includes(network));
   const answers = await Promise.all(

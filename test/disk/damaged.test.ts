@@ -1,4 +1,4 @@
-// Files that are damaged between two runs of the gateway: a store is built anew, a state is not opened.
+// Files that are damaged between two runs of the gateway: it builds a store anew, and refuses to open a state.
 import {
   mkdtempSync,
   readdirSync,
@@ -72,7 +72,7 @@ const store = (): string => join(data, "main", "data.mdb");
 
 const fillWithGarbage = (): void => writeFileSync(store(), Buffer.alloc(100_000, "garbage"));
 
-/** Pages from the middle on become what they must not be. */
+/** Overwrites the second half of the pages. */
 function flipPages(): void {
   const bytes = readFileSync(store());
   bytes.fill(0xee, Math.floor(bytes.length / PAGE / 2) * PAGE);

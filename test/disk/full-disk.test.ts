@@ -1,4 +1,4 @@
-// A disk that is full while the gateway runs under load: a real one of a few megabytes, filled up and emptied.
+// The disk is full while the gateway runs under load: a real file system of a few megabytes that is filled and emptied.
 import { execFile } from "node:child_process";
 import { statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
@@ -63,7 +63,7 @@ describe.skipIf(!disk)("a full disk", () => {
         env: environment,
       });
     room.fill();
-    // So much is enough to begin a file, and not enough to go on with it.
+    // This room is enough to begin a file, and too little to extend it.
     const filler = join(data, "filler");
     truncateSync(filler, statSync(filler).size - 24_576);
     await expect(create()).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe.skipIf(!disk)("a full disk", () => {
       await growUntil("the store cannot be written", async () =>
         (await readiness()).includes("the chain is not followed: no space is left on the disk"),
       );
-      // What still fits into free places of the file is kept, until nothing does.
+      // Small texts still fit into free pages of the file for a while.
       let refused: Response | undefined;
       await until("the state cannot be written", async () => {
         const made = Array.from({ length: 20 }, () => callOf("eth_newBlockFilter", []));
@@ -130,7 +130,7 @@ describe.skipIf(!disk)("a full disk", () => {
         return tries.every(({ status }) => status === 401);
       });
       const again = await adminCall(`/keys/${leaked.name}/revoke`, { method: "POST" });
-      expect(again.status).toBe(409); // for good
+      expect(again.status).toBe(409); // the revocation is final
       const drained = await adminCall("/networks/main/upstreams/own/drain", { method: "POST" });
       expect(await drained.json()).toMatchObject({ isDrained: true, isKept: false });
       expect(await measured("headgate_upstream_drained")).toBe(1);
@@ -143,8 +143,8 @@ describe.skipIf(!disk)("a full disk", () => {
       );
       const told = gateway.log.filter(({ msg }) => msg?.includes("cannot be written"));
       expect(told.length).toBeLessThanOrEqual(1 + 2 * processes);
-      // Who revoked and drained is in the log where the trail cannot take it.
-      // A key that could still be made may have been the last that fitted.
+      // The log has the operators' actions that the audit trail could not store. A key that could still be made may be
+      // in the audit trail's last free page.
       const errors = gateway.log.filter(({ level = 0 }) => level >= 50);
       expect(errors.filter((line) => line["what"] !== "a key was made")).toMatchObject([
         { msg: "not in the audit trail", key: leaked.name, who: "admin" },
@@ -233,7 +233,7 @@ async function expectRefused(response: Response): Promise<void> {
   expect(error?.message).toContain("no space is left on the disk");
 }
 
-/** One caller who asks without a pause for what nodes can always tell. */
+/** A caller that calls without a pause for the head, which nodes can always tell. */
 class Load {
   readonly failures: string[] = [];
   calls = 0;

@@ -1,4 +1,4 @@
-// The audit trail of the real gateway: over HTTP, by the command line and by signals, over a restart, and in a fleet.
+// The audit trail of the real gateway: over HTTP, by the command line and by signals, across a restart, and in a fleet.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -76,7 +76,7 @@ describe("the audit trail", () => {
       changed: ["limits.batch: 100 → 99"],
     });
     await gateway.reload(settings(98));
-    // The log tells of a reload first.
+    // The log line of a reload comes before its entry in the trail.
     await until("all are in it", async () => (await trail()).length === 4);
     const reloaded = "the configuration was reloaded";
     const from = "127.0.0.1";

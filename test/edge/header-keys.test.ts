@@ -1,4 +1,4 @@
-// Keys in headers, over the real process: calls, WebSockets, streams of events, and what pages may send.
+// Keys in headers, over the real process: calls, WebSockets, event streams, and requests of web pages.
 import { once } from "node:events";
 import { FetchRequest, JsonRpcProvider } from "ethers";
 import { createPublicClient, http } from "viem";

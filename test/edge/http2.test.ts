@@ -1,5 +1,5 @@
-// HTTP/2 at the callers' port of the real gateway: undici and node's own client, streams of events, and callers that
-// reset, hold back, or break the protocol.
+// HTTP/2 at the callers' port of the real gateway: undici and node's own client, event streams, and callers that reset
+// streams, read slowly, or break the protocol.
 import { once } from "node:events";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
@@ -91,7 +91,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
     return Number(line?.split(" ").at(-1) ?? 0);
   };
 
-  /** Frame after frame, which no client sends. */
+  /** A connection for frames that no client library would send. */
   const byHand = async () => {
     const port = Number(new URL(gateway.url).port);
     const tls = { host: "127.0.0.1", port, localAddress: "127.0.0.7", ca };
@@ -108,7 +108,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
     return {
       isOver: () => isOver,
       over,
-      /** Resolves when more may be written, or the connection is over. */
+      /** Resolves when the socket takes more bytes, or the connection is closed. */
       write: async (bytes: Buffer): Promise<void> => {
         written += 1;
         const isTaken = socket.write(bytes);
@@ -183,7 +183,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
     const tunnel = session.request({ ":method": "CONNECT", ":authority": "other.example:443" });
     const [refused] = await once(tunnel, "response");
     expect(refused).toMatchObject({ ":status": 404, "x-request-id": expect.any(String) });
-    tunnel.close(); // the end of its session waits for a caller that does not close: see the last test
+    tunnel.close(); // the session still waits for this stream until the caller closes it: see the last test
     const gone = session.request({ ":path": path, ":method": "POST", ...JSON_TYPE });
     gone.write("{");
     gone.close(constants.NGHTTP2_CANCEL);
@@ -240,7 +240,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
       );
     }
     await raw.over;
-    // What the server began of them.
+    // The number of the requests that the server began.
     expect(await metric('headgate_http_requests_total{status="499"}')).toBeLessThan(1_000);
     expect(await metric('headgate_http2_ended_total{why="protocol"}')).toBeGreaterThanOrEqual(1);
     const other = opened();
@@ -284,7 +284,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
     held.pause();
     const isCut = new Promise((resolve) => held.once("close", resolve));
     await once(held, "response");
-    // Others of the session are answered meanwhile.
+    // The gateway answers other streams of the session meanwhile.
     const beside = setInterval(() => void asked(session).catch(() => undefined), 200);
     await until(
       "it is cut off",
@@ -309,7 +309,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
       text += chunk;
     });
     await until("it is subscribed", async () => text.includes("event: subscribed") || undefined);
-    // A refused WebSocket whose caller never closes its half.
+    // A refused WebSocket whose caller never closes its half of the connection.
     const port = Number(new URL(gateway.url).port);
     const tls = { host: "127.0.0.1", port, ca, servername: "localhost" };
     const halfOpen = connectTls({ ...tls, allowHalfOpen: true } as ConnectionOptions);
@@ -326,7 +326,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
   });
 });
 
-/** RFC 9113 §4.1. */
+/** A frame (RFC 9113 §4.1). */
 function frame(type: number, flags: number, id: number, payload = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);

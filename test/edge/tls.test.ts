@@ -1,5 +1,5 @@
-// TLS at both ports of the real gateway, with certificates that openssl made: real clients, certificates that are
-// replaced and broken while calls come in, clients' certificates, and handshakes that are no such thing.
+// TLS at both ports of the real gateway, with certificates from openssl: real clients, certificates that are replaced
+// or broken while calls come in, client certificates, and bytes that are no handshake.
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { rm, symlink, writeFile } from "node:fs/promises";
@@ -123,7 +123,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     expect((await post(agent)).socket).toBe(first.socket);
     agent.destroy();
 
-    // As NODE_EXTRA_CA_CERTS would have it, for this test alone.
+    // The same as NODE_EXTRA_CA_CERTS, for this test alone.
     const answers = await runClients(gateway.endpoint("main"), join(made.folder, "ca.pem"));
     expect(answers).toEqual({ viem: "16", ethers: "0x10" });
 
@@ -172,7 +172,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     expect(told).toMatchObject({ level: 50, why: "certificate: this is no certificate in PEM" });
     const before = calls;
     await until("calls go on", async () => (calls > before + 2 ? true : undefined));
-    // What may not even be looked at, as a folder that was closed.
+    // A path that cannot be resolved, as in a folder without permission.
     await rm(used.certificate);
     await symlink(used.certificate, used.certificate);
     await until("that is told", async () =>
@@ -211,7 +211,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     const silent = open("127.0.0.9");
     const trickling = open("127.0.0.9");
     await once(trickling, "connect");
-    // A ClientHello of 16 KiB, a byte every now and then.
+    // A ClientHello of 16 KiB, one byte every 50 ms.
     trickling.write(Buffer.from([22, 3, 1, 0x3f, 0xff, 1, 0, 0x3f, 0xfb]));
     const tick = setInterval(() => trickling.writable && trickling.write("x"), 50);
     const elapsedMs = stopwatch(gateway.process);
@@ -229,7 +229,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     plain.write("POST /main/v1/test-key HTTP/1.1\r\nhost: x\r\n\r\n");
     await Promise.all([failed(huge), failed(plain)]);
     expect(await counted("failed")).toBeGreaterThanOrEqual(2);
-    // 20 seconds' worth of five a second, and ten seconds more for a busy machine.
+    // 20 seconds' worth at five handshakes a second, and ten seconds more for a busy machine.
     for (let count = 0; count < 150; count += 10) {
       const some = Array.from({ length: 10 }, () => open("127.0.0.9"));
       for (const socket of some) socket.write("no handshake");
@@ -237,7 +237,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     }
     expect(await counted("turned away")).toBeGreaterThanOrEqual(1);
     const agent = new Agent({ ca });
-    expect((await post(agent)).status).toBe(200); // of another address
+    expect((await post(agent)).status).toBe(200); // from another address
     agent.destroy();
   });
 
@@ -270,7 +270,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
       processes: 2,
       admin: { listen: { port: 0, tls: own }, token: TOKEN },
     });
-    /** Few, again and again: an address may not begin any number of handshakes. */
+    /** The names in the certificates of eight connections: an address may begin only so many handshakes at once. */
     const names = async (): Promise<Set<string>> => {
       const sockets = Array.from({ length: 8 }, async () => {
         const port = Number(new URL(several.url).port);
@@ -309,18 +309,18 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
   });
 });
 
-/** Of which ports it is told when their certificate expires. */
+/** The ports whose certificates' expiry is in the metrics. */
 const portsIn = (metrics: string): unknown[] =>
   [...metrics.matchAll(EXPIRIES)].map(([, port]) => port).sort();
 
-/** How a connection ended. */
+/** Resolves with the way in which a connection ended. */
 const failed = (socket: Socket): Promise<string> =>
   new Promise((resolve) => {
     socket.once("error", ({ message }) => resolve(message));
     socket.once("close", () => resolve("closed"));
   });
 
-/** viem and ethers take authorities from their process alone. */
+/** Runs viem and ethers in a process of their own: they take certificate authorities from the environment only. */
 async function runClients(url: string, extra: string): Promise<unknown> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: extra, GATEWAY: url };
   const { stdout } = await promisify(execFile)(

@@ -1,5 +1,5 @@
-// Tokens of an identity provider (JWT) at the real gateway: a local server of signing keys that are rotated, tokens that
-// are wrong in every way, floods of them, and a provider that is away.
+// Tokens of an identity provider (JWT) at the real gateway: a local server whose signing keys rotate, invalid tokens of
+// every kind, floods of them, and a provider that is away.
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -46,7 +46,7 @@ let node: ScriptedNode;
 let gateway: RunningGateway;
 let first: Signer;
 
-/** Whom a proxy names: guesses are slowed for each address. */
+/** The last caller, whose address the proxy's header names: the gateway slows guesses down for each address. */
 let caller = 0;
 const newCaller = (): Record<string, string> => {
   caller += 1;
@@ -132,7 +132,7 @@ describe("a token of an identity provider", () => {
   });
 
   it("is refused as a wrong key where anything is wrong with it", async () => {
-    const stranger = await signer("first"); // of the same name, and another key
+    const stranger = await signer("first"); // a signing key with the same id as the known one
     const pem = new TextEncoder().encode(await exportSPKI(first.publicKey));
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const claims = { headgate_key: "team", iss: ISSUER, aud: AUDIENCE, exp: 4e9 };
@@ -206,7 +206,7 @@ describe("a token of an identity provider", () => {
     }
     expect(reads - before).toBeLessThanOrEqual(5);
     expect([...statuses]).toContain(429);
-    // A token that is known is not held up.
+    // A flood does not delay a token that is known.
     const good = await gateway.reload({ ...settings(), limits: { refusals: 0 } });
     expect(good.at(-1)).toMatchObject({ msg: "configuration reloaded" });
     expect((await ask(await token(first))).status).toBe(200);
@@ -252,9 +252,9 @@ describe("a token of an identity provider", () => {
       "the keys are too old",
       async () => (await ask(await token(first), brief)).status === 503 || undefined,
     );
-    expect((await ask(known, brief)).status).toBe(200); // it was verified before
+    expect((await ask(known, brief)).status).toBe(200); // the gateway verified this token before
     await brief.stop();
-    // Larger than any set of keys.
+    // Larger than the gateway's bound for a set of signing keys.
     served = () => `{"keys":[],"x":"${"y".repeat(400_000)}"}`;
     const none = await startGatewayProcess(settings());
     expect((await ask(await token(first), none)).status).toBe(503);

@@ -1,14 +1,14 @@
-// A call, with what the gateway's headers say of the answer.
+// A call, with the provenance in the headers of the gateway's answer.
 import { type Envelope, post } from "../support/ask.ts";
 
 export type NotedReply = Envelope & {
   readonly source: string | null;
-  /** Number and hash. */
+  /** The number and the hash of the answer's block. */
   readonly block: string | null;
   readonly isCut: boolean;
 };
 
-/** One call, with what the headers say of it. */
+/** Makes one call; returns its answer and the provenance headers. */
 export async function askNoted(
   url: string,
   method: string,

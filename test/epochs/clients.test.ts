@@ -1,5 +1,5 @@
-// js-conflux-sdk and cive as their users have them, through the real process over real nodes of two
-// generations: they get what the node itself would give them.
+// js-conflux-sdk and cive through the real process over real nodes of two generations: they get the same answers as
+// from the node itself.
 import { Conflux } from "js-conflux-sdk";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { SECRET } from "../support/conflux-nodes.ts";
@@ -17,11 +17,11 @@ beforeAll(async () => {
 
 afterAll(() => worlds?.stop());
 
-/** Grows by the hour, not by epochs. */
+/** A status without latestConfirmed, which grows with time and not with epochs. */
 const withoutConfirmed = (status: object): object => ({ ...status, latestConfirmed: undefined });
 const emission = inputOf([{ topics: [`0x${"0e".repeat(32)}`], data: "0x05" }]) as `0x${string}`;
 
-/** A client of the gateway, and one of the node. */
+/** Does the same work with a client of the gateway and one of the node, and expects equal answers. */
 async function askBoth<Client, Answer>(
   clients: readonly [Client, Client],
   work: (client: Client) => Promise<Answer>,

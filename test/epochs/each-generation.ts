@@ -1,17 +1,17 @@
-// One of something for each node generation that runs on this machine.
+// Helpers that do something for each node generation of this machine.
 import { describe } from "vitest";
 import { GENERATIONS, type Generation, generationsHere } from "../support/conflux-nodes.ts";
 
 export type Stoppable = { stop(): Promise<void> };
 
-/** Those that do not run here are skipped. */
+/** Describes tests for each generation; those that do not run on this machine are skipped. */
 export function describeEach(title: string, body: (generation: Generation) => void): void {
   const here = generationsHere();
   for (const generation of GENERATIONS)
     describe.skipIf(!here.includes(generation))(`${title} ${generation}`, () => body(generation));
 }
 
-/** All at once; when one cannot be started, none is left. */
+/** Starts all generations at once; when one fails, stops the others. */
 export async function startEach<Started extends Stoppable>(
   start: (generation: Generation) => Promise<Started>,
 ): Promise<ReadonlyMap<Generation, Started>> {

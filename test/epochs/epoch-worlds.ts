@@ -13,14 +13,14 @@ export type EpochWorld = LogWords & { readonly node: ConfluxNode; readonly model
 export type EpochWorlds = {
   readonly gateway: RunningGateway;
   world(generation: Generation): EpochWorld;
-  /** Where a network over this generation's node is, by the name that its settings have. */
+  /** The URL of a network over this generation's node, by the name of its settings. */
   endpoint(generation: Generation, name: string): string;
   stop(): Promise<void>;
 };
 
 /**
- * @param networks Settings by name; each is there once for each generation.
- * @param size Of each chain, at least.
+ * @param networks Settings by name; each becomes one network for each generation.
+ * @param size The least size of each chain.
  */
 export async function startEpochWorlds(
   networks: Readonly<Record<string, object>>,
@@ -77,7 +77,7 @@ const overEach = (worlds: readonly EpochWorld[], networks: Readonly<Record<strin
     ),
   );
 
-/** Down to the first epoch. */
+/** Waits until the gateway has stored all epochs, down to the first. */
 export const followed = (url: string): Promise<unknown> =>
   until("all epochs are in the store", async () => {
     const { source } = await askNoted(url, "cfx_getLogs", [{ fromEpoch: "0x0", toEpoch: "0x0" }]);

@@ -1,4 +1,4 @@
-// Two doubles of one real node, of which one fails: callers are not to notice.
+// Two proxies before one real node, one of which fails: callers must not notice.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { type ConfluxNode, generationsHere, startConfluxNode } from "../support/conflux-nodes.ts";
@@ -19,7 +19,7 @@ describe.skipIf(generationsHere().length === 0)("one of two nodes", () => {
   let words: LogWords;
   let model: EpochModel;
   let gateway: RunningGateway;
-  /** Two for each story, which has two networks of its own. */
+  /** Two proxies for each story, which has two networks of its own. */
   const upstreamsOf = new Map<Story, readonly PassThrough[]>();
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe.skipIf(generationsHere().length === 0)("one of two nodes", () => {
       ["cfx_call", [{ to: words.contracts[0] }]],
     ];
   };
-  /** Each call again and again, on both networks; what is not as the node answers. */
+  /** Makes all calls on both networks in each round; returns the answers that differ from the node's. */
   const differences = async (story: Story, meanwhile: () => unknown): Promise<unknown[]> => {
     const wanted = await Promise.all(
       calls().map(([method, params]) => ask(node.url, method, params)),

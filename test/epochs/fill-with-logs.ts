@@ -1,5 +1,5 @@
-// A chain with many logs that filters match often: few contracts, topics and data; some epochs are empty,
-// some have more than one block.
+// A chain with many logs that filters match often: few contracts, topics and data; some epochs are empty, and some have
+// more than one block.
 
 import type { ConfluxNode } from "../support/conflux-nodes.ts";
 import { openSender, type Sending } from "../support/conflux-sender.ts";
@@ -15,7 +15,7 @@ const CONTRACTS = 3;
 const TOPICS = ["0a", "0b", "0c", "0d"].map((byte) => `0x${byte.repeat(32)}`);
 const DATA = ["0x", "0x01", `0x${"02".repeat(32)}`, `0x${"03".repeat(64)}`];
 
-/** At least so many logs, over at least so many epochs. */
+/** Fills a chain with at least so many logs over at least so many epochs. */
 export async function fillWithLogs(
   node: ConfluxNode,
   { seed, epochs, logs }: { seed: number; epochs: number; logs: number },
@@ -43,7 +43,7 @@ export async function fillWithLogs(
   for (let count = 0; count < epochs || told < logs; count += 3) {
     const first = await sender.putBlock(tip, { sendings: sendings() });
     const second = await sender.putBlock(first, { sendings: sendings() });
-    // Beside a chain of two blocks it is not the pivot; the next block takes it into its epoch.
+    // A block beside a chain of two blocks is off the pivot chain; the next block takes it into its epoch.
     const referees =
       random.below(3) === 0 ? [await sender.putBlock(tip, { sendings: sendings() })] : [];
     tip = await sender.putBlock(second, { referees, sendings: sendings() });

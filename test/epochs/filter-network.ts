@@ -1,4 +1,4 @@
-// A gateway with filters over two doubles of one real node, and a contract that emits what a test wants.
+// A gateway with filters over two proxies before one real node, and a contract that emits chosen logs.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ export class FilterNetwork {
     return this.#gateway.endpoint("main");
   }
 
-  /** The gateway ends as if the machine had lost power. */
+  /** Kills the gateway, as a loss of power would. */
   async kill(): Promise<void> {
     const dead = once(this.#gateway.process, "exit");
     this.#gateway.process.kill("SIGKILL");
@@ -61,7 +61,7 @@ export class FilterNetwork {
     await rm(this.#data, { recursive: true, force: true });
   }
 
-  /** Waits until the gateway has followed all that the node has executed. */
+  /** Waits until the gateway has followed all epochs that the node has executed. */
   async settled(): Promise<Block> {
     return until("the gateway has the node's newest epoch", async () => {
       const newest = await read<Block>(
@@ -75,7 +75,7 @@ export class FilterNetwork {
     });
   }
 
-  /** Two logs, of one topic and of none. */
+  /** A transaction that emits two logs: one with a topic, one without. */
   emitting(mark: number): Sending {
     const data = `0x${mark.toString(16).padStart(4, "0")}`;
     return {
@@ -87,7 +87,7 @@ export class FilterNetwork {
     };
   }
 
-  /** In an epoch of its own; the logs as the node has them. */
+  /** Emits the logs in an epoch of their own; returns them as the node tells them. */
   async emit(mark: number): Promise<EpochLog[]> {
     const { epochNumber } = await this.sender.mine(this.emitting(mark));
     return this.logsFrom(epochNumber);
@@ -102,7 +102,7 @@ export class FilterNetwork {
     return read(this.url, "cfx_newFilter", filter);
   }
 
-  /** Everything, once all epochs that were executed by now are followed. */
+  /** All items of a filter, once the gateway has followed all epochs that are executed by now. */
   async told<Item = EpochLog>(id: string): Promise<Item[]> {
     await this.settled();
     const items: Item[] = [];

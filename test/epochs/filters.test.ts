@@ -1,5 +1,5 @@
-// Filters of epoch networks over real nodes of two generations and the real process: what is told, in which
-// order, and what they survive.
+// Filters of epoch networks over real nodes of two generations and the real process: their items, the order of the
+// items, and the failures that filters survive.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
 import { ask, read } from "../support/ask.ts";
@@ -86,7 +86,7 @@ describeEach("filters over conflux-rust", (generation) => {
     expect(fresh[0]).not.toMatchObject({ data: "0x000a" });
     expect(await network.told(id)).toEqual([{ revertTo: changed }, ...fresh]);
     expect(await network.told(id)).toEqual([]);
-    // It had told nothing of the branch that is gone.
+    // This filter had told no item of the dropped branch.
     expect(await network.told(unpolled)).toEqual(fresh);
   });
 

@@ -1,4 +1,4 @@
-// A pivot chain made up from a seed: epochs of one or more blocks, some with logs.
+// A pivot chain generated from a seed: epochs of one or more blocks, some with logs.
 import conflux from "@conflux-dev/conflux-address-js";
 import { toQuantity } from "../../src/evm/values.ts";
 import { Random } from "../support/generated-chain/random.ts";
@@ -9,12 +9,12 @@ export const NETWORK_ID = 1234;
 export type Epoch = {
   readonly number: number;
   readonly parentHash: string;
-  /** In the order of execution: the pivot block is the last. */
+  /** Block hashes in the order of execution: the pivot block is the last. */
   readonly blocks: readonly string[];
   readonly logs: readonly EpochLog[];
 };
 
-/** One epoch in so many has logs, and then this many. */
+/** One epoch in `oneOf` has logs; `logs` is the range of their count. */
 export type EpochShape = {
   readonly seed: number;
   readonly oneOf: number;
@@ -22,7 +22,7 @@ export type EpochShape = {
 };
 
 export class GeneratedEpochs {
-  /** All are executed. */
+  /** All epochs, which count as executed. */
   readonly epochs: Epoch[] = [];
   readonly contracts: readonly string[];
   readonly topics: readonly string[];
@@ -38,7 +38,7 @@ export class GeneratedEpochs {
     this.topics = Array.from({ length: 4 }, () => this.#random.hex(32));
   }
 
-  /** @param given So many logs and blocks in each; by chance where they are left out. */
+  /** @param given The number of logs and blocks in each epoch; random where left out. */
   extend(count: number, given: { logs?: number; blocks?: number } = {}): void {
     for (let left = count; left > 0; left -= 1) {
       const chance = this.#random.below(this.#shape.oneOf) === 0;
@@ -71,7 +71,7 @@ export class GeneratedEpochs {
     return { number, parentHash, blocks, logs: each };
   }
 
-  /** A transaction each. */
+  /** A log in a transaction of its own. */
   #log(place: Pick<EpochLog, "epochNumber" | "blockHash">, index: number): EpochLog {
     const random = this.#random;
     return {

@@ -1,4 +1,4 @@
-// A contract that emits what its input says: so a test has any logs it wants.
+// A contract that emits the logs that its input describes, so that a test can have any logs.
 
 export type Emission = { readonly topics: readonly string[]; readonly data: string };
 
@@ -26,7 +26,7 @@ const JUMPI = "57";
 const JUMPDEST = "5b";
 const STOP = "00";
 
-/** For each entry of the input: copy it to memory, jump to the LOG with its count, go on. */
+/** A loop over the entries of the input: copy the entry to memory, jump to the LOG with its count, continue. */
 function runtimeCode(): string {
   const LOOP = 2;
   const stopAtEnd = (stop: number): string => `80${CALLDATASIZE}1115${push2(stop)}${JUMPI}`;
@@ -41,7 +41,7 @@ function runtimeCode(): string {
     return `${JUMPDEST}${topics.join("")}${length}${push1(0xc0)}a${count}${push2(then)}${JUMP}`;
   };
   const again = `${JUMPDEST}${push2(ENTRY_BYTES)}01${push2(LOOP)}${JUMP}`;
-  // All jumps have two bytes: the places are known once the lengths are.
+  // Every jump takes two bytes, so that the lengths, and with them the targets, do not depend on the targets.
   const sizeOf = (code: string): number => code.length / 2;
   const none = [0, 0, 0, 0, 0];
   const head = (places: readonly number[], stop: number): string =>
@@ -60,7 +60,7 @@ function runtimeCode(): string {
 
 const runtime = runtimeCode();
 
-/** Sent as a creation, leaves the contract at the new address. */
+/** The creation code that deploys the contract. */
 export const creationCode = ((): string => {
   const prologue = (codeAt: number): string =>
     `${push2(runtime.length / 2)}${push1(codeAt)}${push1(0)}39${push2(runtime.length / 2)}${push1(0)}f3`;

@@ -1,5 +1,5 @@
-// cfx_getLogs over real nodes of two generations and the real process: what is specified, which neither
-// of the nodes does by itself.
+// cfx_getLogs over real nodes of two generations and the real process: the gateway keeps to the specification, which
+// neither node does by itself.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
 import { ask } from "../support/ask.ts";
@@ -22,7 +22,7 @@ const PRESETS = {
 type Name = keyof typeof PRESETS;
 const NAMES = Object.keys(PRESETS) as Name[];
 
-/** How many questions by chance. */
+/** The number of random queries. */
 const COUNT = atDepth(60, 300);
 
 let worlds: EpochWorlds;
@@ -104,7 +104,7 @@ describeEach("cfx_getLogs over conflux-rust", (generation) => {
     const seen = (result as { topics: string[] }[]).map(({ topics }) => topics);
     expect(result).toEqual(modelled(filter).logs);
     expect(seen.every((topics) => topics[0] === a && [b, c].includes(topics[2] ?? ""))).toBe(true);
-    // A position of null needs no topic.
+    // A null in the filter also matches logs without a topic in that position.
     expect(new Set(seen.map(({ length }) => length))).toEqual(new Set([3, 4]));
   });
 

@@ -1,4 +1,4 @@
-// What cfx_getLogs is specified to answer, said as plainly as possible: over all logs at once.
+// A plain model of cfx_getLogs as specified: it searches all logs at once.
 
 import { toQuantity } from "../../src/evm/values.ts";
 import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
@@ -27,9 +27,9 @@ export type Filter = {
 export type Modelled = { readonly logs: readonly EpochLog[]; readonly isCut: boolean };
 
 export class EpochModel {
-  /** In chain order. */
+  /** The logs in chain order. */
   readonly logs: readonly EpochLog[];
-  /** Of all executed blocks, epoch by epoch. */
+  /** The hashes of all executed blocks, epoch by epoch. */
   readonly hashes: readonly string[];
   readonly latestState: number;
 
@@ -39,7 +39,7 @@ export class EpochModel {
     this.latestState = latestState;
   }
 
-  /** For chains that have no checkpoint and nothing final yet. */
+  /** The answer of the specification, for a chain without a checkpoint and without final epochs. */
   answer(filter: Filter, preset: number): Modelled {
     const { fromEpoch, toEpoch, blockHashes, limit, offset } = filter;
     const from = this.#epochOf(fromEpoch ?? "latest_checkpoint");
@@ -66,7 +66,7 @@ export class EpochModel {
   }
 }
 
-/** Once from the node, all of its epochs. */
+/** Reads all epochs of the node into a model. */
 export async function readModel(node: RpcCaller): Promise<EpochModel> {
   const latestState = Number(await node.call("cfx_epochNumber", ["latest_state"]));
   const everything = { fromEpoch: "earliest", toEpoch: "latest_state" };
@@ -92,5 +92,5 @@ function matches(log: EpochLog, { address, topics }: Filter): boolean {
   );
 }
 
-/** What is the same in all spellings of an address. */
+/** The part of an address that is the same in all spellings. */
 const bodyOf = (address: string): string => address.slice(-42).toLowerCase();

@@ -1,4 +1,4 @@
-// The real gateway over a node of 2021: a network that is followed, and one that is not.
+// The real gateway over a node of 2021: one network is followed, the other passes calls on.
 import { toQuantity } from "../../src/evm/values.ts";
 import { post } from "../support/ask.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
@@ -8,21 +8,21 @@ import { type GeneratedEpochs, NETWORK_ID } from "./generated-epochs.ts";
 import type { EpochLog, Filter } from "./model.ts";
 import { type OldNode, startOldNode } from "./old-node.ts";
 
-/** The most logs of an answer, as the node and the gateway have it. */
+/** The most logs of an answer, of the node and of the gateway. */
 export const PRESET = 1_000;
 export const WINDOW = 100;
-/** The most epochs that the node takes. */
+/** The most epochs of one query to the node. */
 const GAP = 1_000;
 
 export type OverOldNode = {
   readonly node: OldNode;
   ask(filter: Filter, name?: string): Promise<NotedReply>;
-  /** Of the network that is followed, in one batch; the logs of each. */
+  /** Sends one batch to the followed network; returns the logs of each member. */
   askBatch(filters: readonly Filter[]): Promise<(readonly EpochLog[])[]>;
   stop(): Promise<void>;
 };
 
-/** Waits until the window is followed. */
+/** Starts both, and waits until the window is full. */
 export async function startOverOldNode(chain: GeneratedEpochs): Promise<OverOldNode> {
   const node = await startOldNode(chain, { preset: PRESET, gap: GAP });
   const network = { family: "conflux", chainId: NETWORK_ID, upstreams: [{ url: node.url }] };

@@ -1,4 +1,4 @@
-// cfx_getLogs over a node of 2021, which cuts its answers without saying so; and what a query costs a node.
+// cfx_getLogs over a node of 2021, which silently truncates its answers; and the cost of a query for the node.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
 import { atDepth } from "../support/depth.ts";
@@ -20,7 +20,7 @@ describe("over a node of 2021", () => {
 
   afterAll(() => running?.stop());
 
-  /** @returns How many log queries the node was asked meanwhile. */
+  /** @returns The number of log queries that the node got during `work`. */
   const costOf = async (work: () => Promise<unknown>): Promise<number> => {
     const before = running.node.countOf("cfx_getLogs");
     await work();
@@ -106,7 +106,7 @@ describe("over a node of 2021", () => {
 
   it("is seen at one head by all calls of a batch, while it grows", async () => {
     const heads = new Set<number>();
-    // The gateway looks for a newer epoch a few times a second: a round is quicker.
+    // A round takes less time than the gateway's interval between two looks for a newer epoch.
     for (let round = 0; round < atDepth(10, 30) || (heads.size < 2 && round < 300); round += 1) {
       chain.extend(1, { logs: 2 });
       const answers = await running.askBatch([{ limit: "0x1" }, {}, { toEpoch: "latest_state" }]);

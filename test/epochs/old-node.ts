@@ -1,5 +1,5 @@
-// A node as they were in 2021, over a generated chain: it knows limit and offset itself, and gives only the
-// last logs where there are too many, without a word.
+// A node of 2021 over a generated chain: it knows limit and offset itself, and silently returns only the last logs
+// where there are too many.
 import { toQuantity } from "../../src/evm/values.ts";
 import {
   failure,
@@ -14,11 +14,11 @@ import type { EpochModel, Filter } from "./model.ts";
 
 export type OldNode = ScriptedNode & {
   countOf(method: string): number;
-  /** In all answers so far. */
+  /** The number of logs in all answers so far. */
   logsGiven(): number;
 };
 
-/** Mined, but not executed. */
+/** The number of newest epochs that are mined but not executed. */
 const DEFERRED = 4;
 
 /** @param options.preset The most logs of an answer. @param options.gap The most epochs of a query. */

@@ -1,5 +1,5 @@
-// A node's double: passes calls on to a real node, or fails as it is told. Two of them stand for two nodes
-// with one chain.
+// A proxy before a real node: it passes calls on, or fails as a test wants. Two of them stand for two nodes with one
+// chain.
 import { post } from "../support/ask.ts";
 import {
   failure,
@@ -8,7 +8,7 @@ import {
   startScriptedNode,
 } from "../support/scripted-node.ts";
 
-/** `hangs`: calls are never answered. */
+/** `hangs`: the proxy answers no call. */
 export type Conduct = "passes" | "hangs" | "limits" | "fails" | "babbles";
 
 export type PassThrough = ScriptedNode & { conduct: Conduct };

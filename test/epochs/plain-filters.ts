@@ -1,4 +1,4 @@
-// Filters that nodes of today take as they are: without limit and offset, with both epochs or none.
+// Filters that present nodes accept unchanged: without limit and offset, with both epochs or neither.
 import { toQuantity } from "../../src/evm/values.ts";
 import type { LogWords } from "./fill-with-logs.ts";
 import type { EpochModel, Filter } from "./model.ts";

@@ -1,4 +1,4 @@
-// Filters by chance over a chain that fill-with-logs made.
+// Random filters over a chain that fill-with-logs made.
 import { toQuantity } from "../../src/evm/values.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import type { LogWords } from "./fill-with-logs.ts";
@@ -6,11 +6,11 @@ import type { Filter } from "./model.ts";
 
 export type FilterWords = LogWords & {
   readonly latestState: number;
-  /** Of all executed blocks. */
+  /** The hashes of all executed blocks. */
   readonly hashes: readonly string[];
 };
 
-/** Each is a filter that is to be answered. */
+/** Filters that the gateway must answer. */
 export function randomFilters(
   words: FilterWords,
   options: { seed: number; count: number },
@@ -54,14 +54,14 @@ function placeOf({ latestState, hashes }: FilterWords, random: Random): Filter {
   return random.below(2) === 0 ? { blockHashes } : { ...range, blockHashes };
 }
 
-/** A stranger is among them: a contract without logs. */
+/** One address or several, which may include a contract without logs. */
 function addressesOf(contracts: readonly string[], random: Random): string | readonly string[] {
   const each = (): string => spelled(random.one(contracts), random);
   if (random.below(2) === 0) return each();
   return Array.from({ length: random.below(3) }, each);
 }
 
-/** In each of the ways that CIP-37 has. */
+/** The address in a random one of the forms that CIP-37 allows. */
 function spelled(address: string, random: Random): string {
   const lower = address.toLowerCase();
   const short = lower.replace(/:.*:/, ":");

@@ -1,4 +1,4 @@
-// Filters that cfx_getLogs refuses, and the words.
+// Filters that cfx_getLogs refuses, with the error texts.
 
 import { expect } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
@@ -15,7 +15,7 @@ export type Refusal = {
 const NODE = "Error processing request: Filter error:";
 const NOBODY = `0x${"5a".repeat(32)}`;
 const short = (contract: string): string => contract.toLowerCase().replace(/:.*:/, ":");
-/** Another letter at the end. */
+/** The address with another last letter, and thus a wrong checksum. */
 const misspelled = (text: string): string => text.slice(0, -1) + (text.endsWith("a") ? "b" : "a");
 
 const address = (title: string, words: string, spell: (contract: string) => unknown): Refusal => ({

@@ -1,5 +1,6 @@
-// js-conflux-sdk as its users have it, subscribed over the real process to a real node's epochs, heads and logs: fifty
-// epochs (in the quick run twenty) and two pivot changes. cive asks over a WebSocket; its own subscriptions are `eth_subscribe`, which no such node has.
+// js-conflux-sdk subscribes over the real process to a real node's epochs, heads and logs: fifty epochs (twenty in the
+// quick run) and two pivot changes. cive calls over a WebSocket; its own subscriptions are `eth_subscribe`, which
+// these nodes lack.
 import type { EventEmitter } from "node:events";
 import { Conflux } from "js-conflux-sdk";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -25,10 +26,10 @@ type Epoch = { readonly epochNumber: number; readonly epochHashesOrdered: readon
 type Told = { readonly hash: string };
 type Log = { readonly blockHash: string; readonly logIndex: number; readonly epochNumber: number };
 
-/** Epochs are executed when about so many more are mined. */
+/** A node executes an epoch when about so many later ones are mined. */
 const MINED_AHEAD = 6;
 
-/** What is told of each epoch last. */
+/** The last notification of each epoch. */
 const lastOf = (epochs: readonly Epoch[]): Map<number, readonly string[]> =>
   new Map(epochs.map(({ epochNumber, epochHashesOrdered }) => [epochNumber, epochHashesOrdered]));
 
@@ -58,7 +59,7 @@ describeEach("subscriptions over conflux-rust", (generation) => {
   const blocksOf = (epoch: number): Promise<string[]> =>
     read(network.node.url, "cfx_getBlocksByEpoch", toQuantity(epoch));
 
-  /** Epochs with logs in them; in the end another branch takes the place of the last ones. */
+  /** Makes epochs, some with logs; in the end another branch replaces the last ones. */
   async function live(epochs: number): Promise<void> {
     const { sender } = network;
     await sender.learnNonce();
@@ -105,7 +106,7 @@ describeEach("subscriptions over conflux-rust", (generation) => {
       const blocks = await blocksOf(epoch);
       expect(lastOf(executed).get(epoch), `epoch ${epoch}`).toEqual(blocks);
       await until("its heads are told", async () => blocks.every((each) => hashes().has(each)));
-      // What was mined before the subscription is not told.
+      // Epochs that were mined before the subscription are not told.
       if (epoch > first + MINED_AHEAD)
         await until("it is told as mined", async () =>
           blocks.every((each) => lastOf(mined).get(epoch)?.includes(each)),
@@ -135,7 +136,7 @@ describeEach("subscriptions over conflux-rust", (generation) => {
     const members = Object.keys(nodes.get(both?.hash ?? "") ?? {});
     expect(members.length).toBeGreaterThan(15);
     const told = Object.keys(both ?? {});
-    // Nodes of 2.4 leave two out of what they push.
+    // Nodes of 2.4 leave two members out of their notifications.
     const more = told.filter((name) => !members.includes(name));
     expect(["custom", "baseFeePerGas"]).toEqual(expect.arrayContaining(more));
     expect(told).toEqual(expect.arrayContaining(members));

@@ -1,4 +1,4 @@
-// What one call can make the nodes do, over the real process and a node that takes one block at a time.
+// The most work that one call causes at nodes, over the real process and a node that takes one block at a time.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -51,7 +51,7 @@ const ask = async (
   return { told: (await response.json()) as Reply & Reply[], status: response.status };
 };
 
-/** @returns How many log queries the node was asked meanwhile. */
+/** @returns The number of log queries that the node got during `work`. */
 const costOf = async (work: () => Promise<unknown>): Promise<number> => {
   const count = () => node.calls.filter(({ method }) => method === "eth_getLogs").length;
   const before = count();

@@ -77,7 +77,7 @@ function storm(key: string, { calls, connections }: { calls: number; connections
   return seen;
 }
 
-/** One call after the other. @returns How long each took, in milliseconds, the longest first; by a stopwatch that stands while the machine does something else. */
+/** Makes one call after the other. @returns The times by the stopwatch, in milliseconds, the longest first. */
 async function timesOf(
   key: string,
   { count, from }: { count: number; from: string },

@@ -1,4 +1,4 @@
-// No node is there: callers are told so, soon and clearly; nothing piles up; and it ends by itself.
+// All nodes are down: callers get a clear error soon, nothing accumulates, and the gateway recovers by itself.
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/processes.ts";
@@ -11,14 +11,14 @@ import { CALL_TIMEOUT_MS, openWorld, type World } from "./world.ts";
 
 const PER_SECOND = 100;
 const HEALTHY_MS = 4_000;
-/** By then as many callers wait as ever will. */
+/** After this the number of waiting callers no longer grows. */
 const FULL_AFTER_MS = CALL_TIMEOUT_MS + 500;
 const DOWN_MS = 10_000 + FULL_AFTER_MS;
-/** What a heap may take more before it is collected; it stays there. */
+/** The most that resident memory grows: the heap grows before a collection, and keeps its size after it. */
 const RESIDENT_BOUND_BYTES = 96 * 2 ** 20;
-/** What is left after each collection: that is kept. */
+/** The most that the heap keeps after a collection. */
 const KEPT_BOUND_BYTES = 24 * 2 ** 20;
-/** The heap grows by a megabyte or two a second, and is collected when it has grown by half. */
+/** The heap grows by one or two megabytes a second, and V8 collects it when it has grown by half. */
 const COLLECTED_MS = 60_000;
 
 type Row = { readonly name: string; readonly fault: Fault; readonly isFollowed: boolean };
@@ -56,7 +56,7 @@ beforeAll(async () => {
   const keptBefore = await keptHeapBytes();
   await pause(DOWN_MS - FULL_AFTER_MS);
   keptBytes = { before: keptBefore, after: await keptHeapBytes() };
-  const toMs = Date.now() - CALL_TIMEOUT_MS; // later calls may live to see the nodes return
+  const toMs = Date.now() - CALL_TIMEOUT_MS; // later calls may wait until the nodes return
   after = await readGateway(world.gateway);
   await setFaults(() => HEALTHY);
   await Promise.all(
@@ -71,7 +71,7 @@ beforeAll(async () => {
   mostInFlight = watch.stop();
 }, 240_000);
 
-/** What lives long, once it was collected. */
+/** The old heap after a collection, in bytes. */
 async function keptHeapBytes(): Promise<number> {
   const majors = (): Promise<number> =>
     readGauge(world.gateway, "nodejs_gc_duration_seconds_count", 'kind="major"');
@@ -95,7 +95,7 @@ afterAll(async () => {
 describe("when all nodes are down", () => {
   it.each(rows)("and $name, each call that needs one is answered -32603 in time", (row) => {
     const { down } = seenOf.get(row) ?? {};
-    // Of a batch, each member says it for itself.
+    // In a batch, each member has the error.
     const clear = row.fault.kind === "hang" ? /^(50[234]: )?-32603 / : /^(50[23]: )?-32603 /;
     const unclear = [...(down?.countByFlaw ?? [])].filter(([why]) => !clear.test(why));
     expect(flawsText({ countByFlaw: new Map(unclear) })).toBe("");

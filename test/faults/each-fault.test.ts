@@ -1,5 +1,5 @@
-// Each kind of fault for a moment, beside one healthy node: nobody is told anything wrong, and no call fails.
-// How much slower it is with which of them, and at random, `npm run test:deep` measures.
+// Each kind of fault for a moment, beside one healthy node: no caller gets a wrong answer, and no call fails.
+// `npm run test:deep` measures the latency during each fault and during random faults.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { until } from "../support/processes.ts";
@@ -28,7 +28,7 @@ const rows = [...chosen, passedOn];
 
 let nodes: Nodes;
 let world: World;
-/** When its fault began, in milliseconds since 1970. */
+/** The begin of the fault, in milliseconds since 1970. */
 let brokenAtMs: number;
 
 const answered = ({ load }: { load: Load }, sinceMs: number): number =>

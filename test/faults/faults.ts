@@ -1,47 +1,47 @@
-// What can be wrong with a node. Data only: it is sent to the process that the nodes live in.
+// The faults of nodes. Data only: it is sent to the process of the nodes.
 
 export type Fault =
   | { readonly kind: "none" }
-  /** Each answer comes so much later. */
+  /** Delays each answer by so much. */
   | { readonly kind: "delay"; readonly ms: number }
-  /** Every second answer does. */
+  /** Delays every second answer. */
   | { readonly kind: "slow half"; readonly ms: number }
-  /** The answer begins at once and comes byte by byte. */
+  /** Sends the answer byte by byte. */
   | { readonly kind: "drip" }
-  /** Connections are taken, and nothing is answered. */
+  /** Accepts connections and answers nothing. */
   | { readonly kind: "hang" }
-  /** Connections are reset when a call has come. */
+  /** Resets a connection after a call has come. */
   | { readonly kind: "reset" }
-  /** Nobody listens. */
+  /** Does not listen. */
   | { readonly kind: "refuse" }
-  /** Healthy for a second, resets for a second. */
+  /** Is healthy for a second, then resets connections for a second, in turn. */
   | { readonly kind: "flapping" }
-  /** One status after the other, without JSON. */
+  /** Sends the statuses in turn, without JSON. */
   | {
       readonly kind: "status";
       readonly statuses: readonly number[];
       readonly retryAfterSeconds?: number;
     }
-  /** The text of a rate limit, with status 200. */
+  /** Answers with a rate limit's error text and status 200. */
   | { readonly kind: "limited" }
-  /** A page for people, with status 200. */
+  /** Answers with an HTML page and status 200. */
   | { readonly kind: "page" }
-  /** JSON that ends in its middle. */
+  /** Truncates the JSON. */
   | { readonly kind: "cut" }
-  /** Good answers, to other calls. */
+  /** Answers with another call's id. */
   | { readonly kind: "wrong id" }
-  /** Its head falls back by so many blocks and stands still. */
+  /** Falls back by so many blocks, and its head stands still. */
   | { readonly kind: "stale"; readonly blocks: number }
-  /** It is on a branch of its own, two blocks long, that stands still. */
+  /** Is on its own branch of two blocks, which stands still. */
   | { readonly kind: "fork" }
-  /** Blocks, receipts, transactions and logs have other content than their hashes say. */
+  /** Changes the content of blocks, receipts, transactions and logs, but not their hashes. */
   | { readonly kind: "lies" }
-  /** It has blocks and no state. */
+  /** Has blocks but no state. */
   | { readonly kind: "no state" };
 
 export const HEALTHY: Fault = { kind: "none" };
 
-/** What mixtures are made of. Not forks: of two nodes on two branches nobody can say which is right. */
+/** The faults of mixtures. Forks are not among them: with two nodes on two branches it is unknown which one is right. */
 export const MIXED_FAULTS: readonly Fault[] = [
   { kind: "delay", ms: 1_500 },
   { kind: "slow half", ms: 1_500 },

@@ -10,18 +10,18 @@ import { type Answer, liedAbout, NO_STATE, nodeAnswer, STATE_METHODS } from "./n
 import { sendAnswer } from "./send-answer.ts";
 import type { NodeView, WorldChain } from "./world-chain.ts";
 
-/** Calls that came, by method. */
+/** The number of calls by method. */
 export type CallCounts = Readonly<Record<string, number>>;
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 
-/** A healthy answer takes 2 to 5 milliseconds. */
+/** The latency of a healthy answer, in milliseconds. */
 const LATENCY_MS = { least: 2, most: 5 };
 
 export class FaultyNode {
   #fault: Fault = HEALTHY;
   #faultSince = 0;
-  /** Where the chain of this node ends; undefined while it has all of it. */
+  /** The part of the chain that this node has; undefined: all of it. */
   #part: NodeView | undefined;
   #answered = 0;
   #port = 0;
@@ -58,7 +58,7 @@ export class FaultyNode {
     this.#fault = fault;
     this.#faultSince = performance.now();
     this.#part = this.#partFor(fault);
-    // What was never answered does not end by itself: the node comes back by a restart.
+    // Requests that were never answered would stay open: the node comes back as after a restart.
     if (before === "hang" || before === "drip") this.#server.closeAllConnections();
     await (fault.kind === "refuse" ? this.close() : this.open());
   }
@@ -86,7 +86,7 @@ export class FaultyNode {
     await sendAnswer(response, this.#fault, { text, turn: this.#answered, sinceMs });
   }
 
-  /** The envelope of one call. */
+  /** The envelope of one call's answer. */
   #tell({ id, method, params }: Call): string {
     const { kind } = this.#fault;
     const answer = kind === "limited" ? LIMITED : this.#answer(method, params);

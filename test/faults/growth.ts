@@ -1,6 +1,6 @@
-// How much a figure grew over its readings. Pure.
+// The growth of a figure over its readings. Pure.
 
-/** By the straight line that fits the readings best. */
+/** The mean, and the growth of the straight line that fits the readings best. */
 export function growthOf(readings: readonly number[]): { mean: number; growth: number } {
   const count = Math.max(1, readings.length);
   const mean = readings.reduce((sum, reading) => sum + reading, 0) / count;
@@ -14,7 +14,7 @@ export function growthOf(readings: readonly number[]): { mean: number; growth: n
   return { mean, growth: variance === 0 ? 0 : (covariance / variance) * (count - 1) };
 }
 
-/** Of each `size` readings that follow one another; what is left over at the end is left out. */
+/** The means of `size` consecutive readings each; an incomplete rest is left out. */
 export function meansOf(readings: readonly number[], size: number): number[] {
   const count = Math.floor(readings.length / size);
   return Array.from({ length: count }, (_, index) =>

@@ -1,4 +1,4 @@
-// Whether an answer is right. The judge knows the chain and the time, and no node.
+// Decides whether an answer is right. The judge knows the chain and the time, and asks no node.
 import { isDeepStrictEqual } from "node:util";
 import type { Envelope } from "../support/ask.ts";
 import type { ServedTime } from "../support/own-time.ts";
@@ -8,27 +8,27 @@ import type { WorldChain } from "./world-chain.ts";
 
 export type Verdict =
   | { readonly kind: "right" }
-  /** Told as true, and it is not. */
+  /** The answer claims something false. */
   | { readonly kind: "wrong"; readonly why: string }
-  /** Not answered, and the caller was told so. */
+  /** The call was not answered, and the caller got an error. */
   | { readonly kind: "error"; readonly why: string };
 
-/** When the request was sent and its answer came, in milliseconds since 1970. */
+/** The times of the request and of its answer, in milliseconds since 1970. */
 export type Times = { readonly sentAtMs: number; readonly answeredAtMs: number };
 
-/** How old the newest block may be that callers are told of, in milliseconds. */
+/** The greatest age of the block that callers get as the newest, in milliseconds. */
 const LATEST_AGE_MS = 4_000;
 
 export class Judge {
-  /** The newest block number that any caller was told. */
+  /** The newest block number that any caller got. */
   #highest = 0;
   readonly #isFollowed: boolean;
   readonly #chain: WorldChain;
   readonly #time: Pick<ServedTime, "before">;
 
   /**
-   * @param options.isFollowed Then all members of a batch speak of one head.
-   * @param parts.time Where the machine has much else to do: how old a block is.
+   * @param options.isFollowed Requires one head for all members of a batch.
+   * @param parts.time Computes the age of a block on a busy machine.
    */
   constructor(
     options: { isFollowed: boolean },
@@ -39,7 +39,7 @@ export class Judge {
     this.#time = parts.time ?? { before: (atMs, ms) => atMs - ms };
   }
 
-  /** To be read when a request is sent: no answer to it may be lower. */
+  /** The lowest right answer to a request that is sent now. */
   get floor(): number {
     return this.#highest;
   }
@@ -63,7 +63,7 @@ export class Judge {
     return RIGHT;
   }
 
-  /** What is wrong; or the block that `latest` was, if the question was about that. */
+  /** The mistake as text; or the number of the block that the call took as `latest`, if it did. */
   #judgeResult(
     { method, params }: Question,
     result: unknown,
@@ -101,14 +101,14 @@ export class Judge {
     return "the state of no block of the chain as latest";
   }
 
-  /** What may be called the newest block. */
+  /** The oldest and the newest block that may count as the newest one. */
   #heads({ sentAtMs, answeredAtMs }: Times): { oldest: number; newest: number } {
     const oldest = this.#chain.headNumber(this.#time.before(sentAtMs, LATEST_AGE_MS));
     return { oldest, newest: this.#chain.headNumber(answeredAtMs) };
   }
 }
 
-/** Only to say what is wrong. */
+/** The number of older blocks that are searched for the message about a wrong state. */
 const LOOKED_BACK = 30;
 
 const RIGHT: Verdict = { kind: "right" };
@@ -117,12 +117,12 @@ function judgeError(
   { method }: Question,
   { code, message }: NonNullable<Envelope["error"]>,
 ): Verdict {
-  // True, when the node that was asked first took it and did not say so in time.
+  // Right: the first node took the transaction, but did not answer in time.
   if (method === "eth_sendRawTransaction" && message === "already known") return RIGHT;
   return { kind: "error", why: `${code} ${message}` };
 }
 
-/** From a little before where they part. */
+/** The difference, from a little before its beginning. */
 function describe(result: unknown, want: unknown): string {
   if (result === null) return "null";
   const [seen, expected] = [result, want].map((value) => JSON.stringify(value) ?? "nothing") as [

@@ -1,4 +1,4 @@
-// Callers, at a fixed rate whether or not the calls before were answered; every answer is judged.
+// Callers at a fixed rate, whether or not earlier calls are answered; every answer is judged.
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "undici";
 import type { Envelope } from "../support/ask.ts";
@@ -12,10 +12,10 @@ export type Sample = {
   /** In milliseconds since 1970. */
   readonly sentAtMs: number;
   readonly ms: number;
-  /** How late it was sent: the load's own fault, or the machine's. */
+  /** The delay of the request against its plan, which the load or the machine caused. */
   readonly lateMs: number;
   readonly isForwarded: boolean;
-  /** Calls whose answers depend on an account at a block: those are never answered here. */
+  /** Calls about an account at a block: the gateway never answers those itself. */
   readonly stateCalls: number;
   readonly verdict: Verdict;
 };
@@ -38,7 +38,7 @@ export class Load {
     parts: { chain: WorldChain; time?: ServedTime | undefined },
   ) {
     const { origin, pathname } = new URL(options.url);
-    // After a pause of the machine very many connect at once, and the system lets some of them try again much later.
+    // After a pause of the machine very many connect at once, and the system retries some connections only much later.
     const connect = { timeout: 60_000 };
     this.#pool = new Pool(origin, { connections: 4_000, headersTimeout: 60_000, connect });
     this.#path = pathname;
@@ -52,7 +52,7 @@ export class Load {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when the last answer is there. */
+  /** Resolves when the last answer has come. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#running;
@@ -64,12 +64,12 @@ export class Load {
     return this.#unanswered.size;
   }
 
-  /** What was asked in that time and is answered by now. */
+  /** The requests that were sent in that time and are answered by now. */
   between(fromMs: number, toMs: number): readonly Sample[] {
     return this.#samples.filter(({ sentAtMs }) => sentAtMs >= fromMs && sentAtMs < toMs);
   }
 
-  /** Those that were answered since the last time; they are forgotten. */
+  /** Returns the samples since the last call, and forgets them. */
   take(): readonly Sample[] {
     const samples = this.#samples;
     this.#samples = [];
@@ -109,7 +109,7 @@ export class Load {
     this.#samples.push({ sentAtMs, ms, lateMs, isForwarded, stateCalls, verdict });
   }
 
-  /** The envelopes in the order of the questions, or why there are none. */
+  /** The envelopes in the order of the questions, or the reason why there are none. */
   async #send(
     questions: readonly Question[],
   ): Promise<readonly (Envelope | undefined)[] | Verdict> {

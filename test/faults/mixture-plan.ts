@@ -1,14 +1,14 @@
-// Which node fails when, and how, by chance that can be repeated. Pure.
+// A random plan of faults that a seed repeats: the node, the moment and the kind of each. Pure.
 import { Random } from "../support/generated-chain/random.ts";
 import { type Fault, HEALTHY, MIXED_FAULTS } from "./faults.ts";
 
 export type Step = { readonly atMs: number; readonly node: number; readonly fault: Fault };
 
-/** A node that was mended counts as healthy after so long: nobody can know it at once. */
+/** A repaired node counts as healthy after so long: the gateway cannot know it at once. */
 const SETTLING_MS = 2_000;
 const PAUSE_MS = [200, 1_500] as const;
 
-/** At each moment one node at least is healthy and has been for a while; in the end all are. */
+/** A plan in which at each moment at least one node has been healthy for a while, and all are in the end. */
 export function planMixture(options: { seed: number; ms: number; nodes: number }): Step[] {
   const random = new Random(options.seed);
   const healthySince = Array.from({ length: options.nodes }, (): number | undefined => 0);

@@ -1,4 +1,4 @@
-// A network under load whose nodes fail as a plan has it.
+// Sets the faults of a network's nodes by a plan.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Step } from "./mixture-plan.ts";
 import type { Network } from "./world.ts";
@@ -12,7 +12,7 @@ export async function carryOut(steps: readonly Step[], { nodes }: Network): Prom
   }
 }
 
-/** What was set when, to be read beside what went wrong. */
+/** The steps as text, to compare with the flaws. */
 export const stepsText = (steps: readonly Step[]): string =>
   steps
     .map(({ atMs, node, fault }) => `${(atMs / 1000).toFixed(1)} s: node-${node + 1} ${fault.kind}`)

@@ -1,5 +1,5 @@
-// Nodes that fail in all ways at random moments, one always well: nobody is told anything wrong, no
-// call fails, none stalls. HEADGATE_SEED and HEADGATE_SECONDS repeat a run, or make it longer.
+// Nodes fail in all ways at random moments, while one is always healthy: no caller gets a wrong answer, no call fails,
+// and none stalls. HEADGATE_SEED and HEADGATE_SECONDS repeat a run, or make it longer.
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { RunningGateway } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
@@ -12,7 +12,7 @@ import { readGateway } from "./watch.ts";
 import { type Network, openWorld, type World } from "./world.ts";
 
 const { CI, HEADGATE_SECONDS } = process.env;
-/** Of all mixtures together: four networks of one gateway fail side by side, a quarter of it each. */
+/** The time of all mixtures together: four networks of one gateway run in parallel, each for a quarter of it. */
 const SECONDS = Number(HEADGATE_SECONDS ?? (CI === "true" ? 300 : 60));
 const FIRST_SEED = inject("seed");
 const MIXTURES = [
@@ -24,7 +24,7 @@ const MIXTURES = [
 const RUN_MS = (SECONDS / MIXTURES.length) * 1000;
 const PER_SECOND = 60;
 const LONGEST_MS = 3_000;
-/** What a young heap grows by in a minute; whether it goes on is for the soak to tell. */
+/** The most that a young heap grows in a minute; bench/soak.ts shows whether it goes on growing. */
 const MEMORY_BOUND_BYTES = 192 * 2 ** 20;
 
 type Mixture = (typeof MIXTURES)[number];
@@ -95,7 +95,7 @@ describe(`nodes that fail at random for ${SECONDS} s in all, one of them well`, 
   });
 });
 
-/** What the gateway's log says of a network. */
+/** The lines about a network in the gateway's log. */
 const saidBy = ({ log }: RunningGateway, network: string, startedAtMs: number): string =>
   log
     .filter((line) => line["network"] === network && Number(line.level) >= 30)
@@ -105,7 +105,7 @@ const saidBy = ({ log }: RunningGateway, network: string, startedAtMs: number): 
     })
     .join("\n");
 
-/** When the first flaws were, to be held against the steps. */
+/** The times of the first flaws, to compare with the steps. */
 const flawTimes = (samples: readonly Sample[], startedAtMs: number): string =>
   samples
     .flatMap(({ sentAtMs, verdict }) =>

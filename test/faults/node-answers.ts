@@ -1,12 +1,12 @@
-// What a node answers that has a given part of the chain. State is made up from the question and the
-// block's hash, so that an answer tells which block it is of.
+// The answers of a node with a given part of the chain. State is computed from the question and the block's hash, so
+// that an answer shows its block.
 import { createHash } from "node:crypto";
 import { answerOf } from "../support/generated-chain/answers.ts";
 import { bytesOf, hexOf, keccak } from "../support/generated-chain/encoding.ts";
 import type { GeneratedBlock, GeneratedChain } from "../support/generated-chain.ts";
 import type { NodeView } from "./world-chain.ts";
 
-/** Not Ethereum's own: so low a block has receipts there that cannot be proven without their roots. */
+/** Not Ethereum's chain id: receipts of such low Ethereum blocks cannot be proven without their state roots. */
 export const CHAIN_ID = 1337;
 
 /** A member of the envelope. */
@@ -47,7 +47,7 @@ const MISSING: Answer = '"error":{"code":-32601,"message":"the method does not e
 export const NO_STATE: Answer =
   '"error":{"code":-32000,"message":"missing trie node 5b1e (path ) state 0x5b1e is not available"}';
 
-/** By number, tag, or EIP-1898 object. */
+/** Finds a block by number, tag, or EIP-1898 object. */
 function blockAt(view: NodeView, reference: unknown): GeneratedBlock | undefined {
   const { blockHash, blockNumber = reference } = Object(reference) as Record<string, unknown>;
   if (blockHash !== undefined) return view.byHash(String(blockHash));
@@ -56,7 +56,7 @@ function blockAt(view: NodeView, reference: unknown): GeneratedBlock | undefined
   return text === "latest" || text === "pending" ? view.head : view.block(Number(text));
 }
 
-/** The same answer with other content: hashes and places stay as they were. */
+/** The answer with other content: hashes and positions stay the same. */
 export function liedAbout(method: string, answer: Answer): Answer {
   if (STATE_METHODS.has(method)) return answer;
   return answer

@@ -1,4 +1,4 @@
-// The process that nodes live in, apart from the load and the gateway. Does what `nodes.ts` asks for.
+// The process of the nodes, apart from the load and the gateway. Carries out the orders of `nodes.ts`.
 import { FaultyNode } from "./faulty-node.ts";
 import type { Order } from "./nodes.ts";
 import { WorldChain, type WorldTime } from "./world-chain.ts";
@@ -11,7 +11,7 @@ process.on("message", ({ number, order }: { number: number; order: Order }) => {
   void obey(order).then((value) => process.send?.({ number, value }));
 });
 
-// Nobody is left to ask for anything.
+// The parent process is gone.
 process.on("disconnect", () => process.exit());
 
 async function obey(order: Order): Promise<unknown> {

@@ -1,10 +1,10 @@
-// Nodes of the one true chain, in a process of their own: opened, broken, mended and counted from here.
+// Handles for the nodes of the one true chain, which live in a process of their own.
 import { type ChildProcess, fork } from "node:child_process";
 import type { Fault } from "./faults.ts";
 import type { CallCounts } from "./faulty-node.ts";
 import { WorldChain, type WorldTime } from "./world-chain.ts";
 
-/** What the process of nodes is asked for. */
+/** An order to the process of the nodes. */
 export type Order =
   | { readonly kind: "open" }
   | { readonly kind: "fault"; readonly node: number; readonly fault: Fault }
@@ -19,7 +19,7 @@ export type NodeHandle = {
 };
 
 export class Nodes {
-  /** What all nodes should be telling. */
+  /** The chain that healthy nodes have. */
   readonly chain: WorldChain;
   readonly #process: ChildProcess;
   readonly #waiting = new Map<number, (value: unknown) => void>();

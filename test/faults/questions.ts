@@ -1,4 +1,4 @@
-// What callers ask, and what each answer is to be: the mix of calls that the load is made of.
+// The mix of calls that the load sends.
 
 import { Random } from "../support/generated-chain/random.ts";
 import { STATE_METHODS } from "./node-answers.ts";
@@ -7,11 +7,11 @@ import type { WorldChain } from "./world-chain.ts";
 export type Question = {
   readonly method: string;
   readonly params: readonly unknown[];
-  /** Whether a node has to be asked, however much of the chain is stored. */
+  /** Whether a node must answer, however much of the chain is stored. */
   readonly isForwarded: boolean;
 };
 
-/** Blocks are asked for that everybody has: so far behind the head, and so deep. */
+/** The depth below the head, in blocks, at which every node has the block. */
 const DEPTH = { least: 4, most: 100 };
 /** One request in so many is a batch. */
 const BATCH_EVERY = 20;
@@ -25,7 +25,7 @@ export class Questions {
     this.#chain = parts.chain;
   }
 
-  /** The calls of the next request: several are a batch. */
+  /** The calls of the next request; several form a batch. */
   next(): readonly Question[] {
     if (this.#random.below(BATCH_EVERY) > 0) return [this.#one()];
     return [this.#state("latest"), this.#one(), this.#state("latest"), this.#one()];
@@ -52,7 +52,7 @@ export class Questions {
       case 8:
         return this.#forwarded("eth_getTransactionReceipt", [this.#random.hex(32)]);
       case 9:
-        // Of type 2: what looks like a transaction with blobs would be hashed without them.
+        // Type 2: the hash of a transaction with blobs does not include the blobs.
         return this.#forwarded("eth_sendRawTransaction", [`0x02${this.#random.hex(119).slice(2)}`]);
       case 10:
       case 11:
@@ -85,7 +85,7 @@ export class Questions {
 
   #number = (): string => quantity(this.#block().number);
 
-  /** Of the first such block that has one. */
+  /** The hash of the first transaction in a random block that has one. */
   #transaction(): string {
     for (let tries = 0; tries < 100; tries += 1) {
       const [first] = this.#block().signed;

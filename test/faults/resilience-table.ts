@@ -1,4 +1,4 @@
-// What the scenarios showed, as a table for people: printed, and kept in docs/resilience.md.
+// The results of the scenarios as a Markdown table: printed, and kept in docs/resilience.md.
 import { readFile, writeFile } from "node:fs/promises";
 import type { Outcome } from "./scenario.ts";
 
@@ -34,7 +34,7 @@ const milliseconds = (ms: number): string => `${Math.round(ms)} ms`;
 const DOCUMENT = new URL("../../docs/resilience.md", import.meta.url);
 const [BEGIN, END] = ["<!-- faults:begin -->", "<!-- faults:end -->"];
 
-/** Puts the table in the place of the one before. */
+/** Replaces the table in docs/resilience.md. */
 export async function writeTable(table: string): Promise<void> {
   const text = await readFile(DOCUMENT, "utf8");
   const [before, rest = ""] = text.split(BEGIN);

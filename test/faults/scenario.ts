@@ -1,4 +1,4 @@
-// One fault from its beginning to its end: healthy, broken, mended; and what callers saw of it.
+// One fault from its beginning to its end: healthy, broken, repaired; and its effect on callers.
 import { setTimeout as pause } from "node:timers/promises";
 import { type Fault, HEALTHY } from "./faults.ts";
 import { type Tally, tallySamples } from "./tally-samples.ts";
@@ -6,7 +6,7 @@ import { callersCallsAt, type Network, stateCallsAt, type World } from "./world.
 
 export type Scenario = {
   readonly name: string;
-  /** Of the first nodes of the configuration; after them comes one healthy node. */
+  /** The faults of the first nodes in the configuration; one healthy node follows them. */
   readonly faults: readonly Fault[];
   readonly isFollowed: boolean;
 };
@@ -15,26 +15,26 @@ export type Outcome = {
   readonly scenario: Scenario;
   readonly healthy: Tally;
   readonly broken: Tally;
-  /** Calls at nodes for each call of a caller, while all were healthy and during the fault. */
+  /** Calls at nodes for each call of a caller, while all nodes were healthy and during the fault. */
   readonly amplification: { readonly healthy: number; readonly broken: number };
-  /** From the end of the fault until all was as before; undefined: not within `RECOVERY_MS`. */
+  /** The time from the end of the fault until all is as before; undefined: longer than `RECOVERY_MS`. */
   readonly recoveredMs: number | undefined;
-  /** What was not as before in the end. */
+  /** The condition that was not as before in the end. */
   readonly missing: string;
 };
 
 const PHASE_MS = { warmUp: 1_500, healthy: 3_000, broken: 5_000 };
-/** Calls that are on their way when nodes fail are counted as hit. */
+/** Calls that are in flight when nodes fail count as hit. */
 const ON_THEIR_WAY_MS = 200;
 export const RECOVERY_MS = 10_000;
-/** How long a call may wait for a node before another is asked as well. */
+/** The longest wait for a node before the gateway hedges. */
 const HEDGE_MS = 100;
-/** Below this, a p99 is the machine's noise. */
+/** Below this, a p99 is noise of the machine. */
 const LEAST_P99_MS = 15;
 
 /**
- * What the p99 stays under while nodes fail, in milliseconds. The machine's own pauses befall load,
- * gateway and nodes alike; those of the load are known.
+ * The bound for the p99 while nodes fail, in milliseconds. Pauses of the machine delay the load, the gateway and the
+ * nodes alike; the load's own delay is known.
  */
 export const p99BoundMs = (healthy: Pick<Tally, "p99Ms">, seen: Pick<Tally, "lateP99Ms">): number =>
   2 * Math.max(LEAST_P99_MS, healthy.p99Ms) + HEDGE_MS + 3 * seen.lateP99Ms;
@@ -62,10 +62,10 @@ async function runScenario(scenario: Scenario, network: Network): Promise<Outcom
   const well = tallySamples(load.between(healthy.fromMs, healthy.toMs));
   const recovery = await recover(well, { ...network, nodes: mended });
   await load.stop();
-  // Only now is all answered that was asked.
+  // Only now all calls are answered.
   const tallyOf = ({ fromMs, toMs }: Observed): Tally => tallySamples(load.between(fromMs, toMs));
   const [before, during] = [tallyOf(healthy), tallyOf(broken)];
-  // From the beginning: there no call is on its way that was not counted.
+  // The warm-up counts too: at its beginning no uncounted call is in flight.
   const asked = before.stateCalls + tallyOf(warmUp).stateCalls;
   return {
     scenario,
@@ -94,7 +94,7 @@ async function observe(
 
 const SLICE_MS = 500;
 
-/** Waits until every mended node is asked again, and half a second's answers are as before. */
+/** Waits until the gateway asks every repaired node again, and the answers of half a second are as before. */
 export async function recover(
   healthy: Pick<Tally, "p99Ms">,
   { load, nodes }: Network,

@@ -1,5 +1,5 @@
-// One node fails, another is well: callers hardly see it. Several networks of one gateway are tried
-// side by side; each has nodes, a fault and a load of its own.
+// One node fails while another is healthy: callers hardly notice. Several networks of one gateway run in parallel,
+// each with its own nodes, fault and load.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Nodes } from "./nodes.ts";
 import { outcomesTable, writeTable } from "./resilience-table.ts";
@@ -12,12 +12,12 @@ import { openWorld } from "./world.ts";
 const PER_SECOND = 100;
 const SIDE_BY_SIDE = 3;
 /**
- * Where other work on the machine takes more than this of the gateway's time, times say nothing: the
- * round is tried once more, and then its answers are judged and its times are not.
+ * The share of the gateway's time that other work of the machine may take. Above it the latencies mean nothing: the test
+ * repeats the round once, and then checks its answers but not its latencies.
  */
 const BUSY_SHARE = 0.1;
 const MOST_TRIES = 2;
-/** A part of the names, to try few. */
+/** A part of the names selects scenarios. */
 const { HEADGATE_FAULTS: wanted = "", HEADGATE_WRITE_RESILIENCE: isToWrite } = process.env;
 
 const chosen = scenarios.filter(({ name }) => name.includes(wanted));

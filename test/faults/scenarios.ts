@@ -1,4 +1,4 @@
-// The faults that are tried one by one, each with one healthy node behind the faulty ones.
+// The faults that are tested one by one, each with one healthy node behind the faulty ones.
 import type { Fault } from "./faults.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -33,7 +33,7 @@ const passedOn: Readonly<Record<string, readonly Fault[]>> = {
   "resets connections": [{ kind: "reset" }],
   "429 with Retry-After": [tooMany],
   "500, 502, 503": [errors],
-  // Nobody reads the chain here: with blocks of a second, less than two seconds are left to find out.
+  // Without a followed chain the gateway notices late: with one-second blocks, it has less than two seconds for that.
   "its head stands still, 2 blocks back": [{ kind: "stale", blocks: 2 }],
 };
 

@@ -1,14 +1,14 @@
-// How a node that is broken on the wire sends its answers, or does not.
+// How a node with a fault of its connection sends its answers.
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "./faults.ts";
 
 export type Sending = {
-  /** Made when it is sent: a late answer is of the chain as it is then. */
+  /** Makes the answer when it is sent: a late answer is of the chain at that time. */
   readonly text: () => string;
-  /** The how manieth answer of this node it is. */
+  /** The ordinal number of the answer. */
   readonly turn: number;
-  /** Since the fault began. */
+  /** Time since the fault began. */
   readonly sinceMs: number;
 };
 

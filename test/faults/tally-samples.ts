@@ -1,18 +1,18 @@
-// What many answers say together: how long they took, and what was not right.
+// The sum of many answers: latencies, and flaws.
 import type { Sample } from "./load.ts";
 
 export type Tally = {
   readonly requests: number;
-  /** Of requests that a node had to be asked for. */
+  /** Latencies of requests that needed a node. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** How late the load sent them: above a few milliseconds the machine was busy. */
+  /** The load's own delay: above a few milliseconds the machine was busy. */
   readonly lateP99Ms: number;
   readonly stateCalls: number;
   readonly wrong: number;
   readonly errors: number;
-  /** How often each thing was not right. */
+  /** The number of answers with each flaw. */
   readonly countByFlaw: ReadonlyMap<string, number>;
 };
 
@@ -35,7 +35,7 @@ export function tallySamples(samples: readonly Sample[]): Tally {
   };
 }
 
-/** The commonest first, on one line. */
+/** The most frequent flaws first, on one line. */
 export const flawsText = ({ countByFlaw }: Pick<Tally, "countByFlaw">): string =>
   [...countByFlaw]
     .sort(([, one], [, other]) => other - one)

@@ -1,5 +1,4 @@
-// What a running gateway says and takes: its own gauges, its memory and its open files. Zero where the
-// system does not tell.
+// Readings of a running gateway: its gauges, its memory and its open files. Zero where the system does not tell them.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { memory } from "../../bench/process-cost.ts";
 import type { RunningGateway } from "../support/gateway-process.ts";
@@ -7,10 +6,10 @@ import type { RunningGateway } from "../support/gateway-process.ts";
 export type Reading = {
   readonly inFlight: number;
   readonly memoryBytes: number;
-  /** Without what is mapped of files, as the block store is. */
+  /** Memory without mapped files, such as the block store. */
   readonly ownMemoryBytes: number;
   readonly descriptors: number;
-  /** Connections that callers have opened and keep open: of the descriptors. */
+  /** The descriptors that are open connections of callers. */
   readonly callers: number;
 };
 
@@ -27,7 +26,7 @@ export async function readGateway(gateway: RunningGateway): Promise<Reading> {
   };
 }
 
-/** The sum over all labels that contain `label`. */
+/** The sum over all series whose labels contain `label`. */
 export async function readGauge(
   gateway: RunningGateway,
   name: string,
@@ -40,7 +39,7 @@ export async function readGauge(
     .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** How long the process was ready to run and another one ran instead, in milliseconds, so far. */
+/** The time in which the process's main thread was ready but another thread ran, in milliseconds, since its start. */
 export function waitedForCpuMs(gateway: RunningGateway): number {
   const file = `/proc/${gateway.process.pid}/schedstat`;
   if (!existsSync(file)) return 0;
@@ -48,7 +47,7 @@ export function waitedForCpuMs(gateway: RunningGateway): number {
   return Number(waitedNanoseconds) / 1e6;
 }
 
-/** The most requests that were ever in flight, looked at four times a second. */
+/** The most requests in flight, sampled four times a second. */
 export class InFlightWatch {
   #most = 0;
   readonly #timer: NodeJS.Timeout;

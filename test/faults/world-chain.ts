@@ -1,5 +1,5 @@
-// The one true chain of a test run: a function of seed and time. Whoever knows both can tell what any
-// node should have answered at any moment, so nodes and judge share nothing but these two numbers.
+// The one true chain of a test run: a function of seed and time. From these two numbers the nodes and the judge each
+// compute the right answer of any node at any moment, without sharing anything else.
 import { generateBlock, generateTransaction } from "../support/generated-chain/generate-block.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { type GeneratedBlock, GeneratedChain } from "../support/generated-chain.ts";
@@ -7,14 +7,14 @@ import { type GeneratedBlock, GeneratedChain } from "../support/generated-chain.
 export type WorldTime = {
   readonly seed: number;
   readonly blockMs: number;
-  /** In milliseconds since 1970: processes have this clock in common. */
+  /** In milliseconds since 1970: all processes share this clock. */
   readonly startedAtMs: number;
 };
 
-/** What a node has of the chain: all of it up to some block, or a branch of its own at the end. */
+/** The part of the chain that a node has: up to some block, or with a branch of its own at the end. */
 export type NodeView = Pick<GeneratedChain, "head" | "firstNumber" | "block" | "byHash" | "place">;
 
-/** So many blocks are there at the start: more than a window. */
+/** The number of blocks at the start, more than a window. */
 const FIRST_BLOCKS = 260;
 
 export class WorldChain {

@@ -1,4 +1,4 @@
-// A gateway over nodes that can be broken, with a load on each of its networks.
+// A gateway over nodes with changeable faults, with a load on each of its networks.
 
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { ServedTime } from "../support/own-time.ts";
@@ -10,13 +10,13 @@ import { readGauge } from "./watch.ts";
 
 export type NetworkShape = {
   readonly nodes: number;
-  /** Whether the chain is followed, or every call passed on. */
+  /** Whether the gateway follows the chain, or passes every call on. */
   readonly isFollowed: boolean;
 };
 
 export type Network = {
   readonly load: Load;
-  /** In the order of the configuration. */
+  /** The nodes in the order of the configuration. */
   readonly nodes: readonly NodeHandle[];
 };
 
@@ -28,14 +28,14 @@ export type World = {
 
 const CALLERS_KEY = { name: "test", key: "test-key" };
 const WINDOW_BLOCKS = 200;
-/** How long a call may take, in milliseconds. */
+/** The timeout of a call, in milliseconds. */
 export const CALL_TIMEOUT_MS = 4_000;
 
 /**
- * The chains are stored, the loads not started.
+ * Starts the gateway, and waits until the windows are full. The loads are not started.
  *
- * @param options.keys Of the configuration, beside that of the load.
- * @param options.isBesideOthers The machine runs other tests meanwhile: what these take of it makes no answer older.
+ * @param options.keys More keys for the configuration, beside that of the load.
+ * @param options.isBesideOthers Other tests run at the same time: their share of the machine makes no answer older.
  */
 export async function openWorld(
   shapes: readonly NetworkShape[],
@@ -90,7 +90,7 @@ export async function openWorld(
 
 const networkName = (index: number): string => `network-${index + 1}`;
 
-/** What nodes are asked for callers only, whether the chain is followed or not. */
+/** Methods that the gateway asks nodes for callers only, whether it follows the chain or not. */
 const CALLERS_METHODS: ReadonlySet<string> = new Set([
   ...STATE_METHODS,
   "eth_sendRawTransaction",
@@ -104,7 +104,7 @@ export const stateCallsAt = (nodes: readonly NodeHandle[]): Promise<number> =>
 export const callersCallsAt = (nodes: readonly NodeHandle[]): Promise<number> =>
   callsAt(nodes, CALLERS_METHODS);
 
-/** How many calls of these methods the nodes got since they were opened. */
+/** The number of calls of these methods that the nodes have received since they were opened. */
 async function callsAt(
   nodes: readonly NodeHandle[],
   methods: ReadonlySet<string>,

@@ -1,5 +1,5 @@
-// Random schedules over a real anvil and the real process: blocks, anvil_reorg, polls, nodes that go
-// away and kill -9. Whoever only applies what its filter tells ends with the canonical logs.
+// Random schedules over a real anvil and the real process: blocks, anvil_reorg, polls, nodes that go away, and kill
+// -9. A client that only applies its filter's items ends with the canonical logs.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -45,7 +45,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     const { port } = new URL(anvil.url);
     lines = [new CutLine(Number(port)), new CutLine(Number(port))];
     upstreams = await Promise.all(lines.map(async (line) => ({ url: await line.open() })));
-    await ask(anvil.url, "anvil_mine", ["0x20"]); // what is on it stays, whatever is reorganised
+    await ask(anvil.url, "anvil_mine", ["0x20"]); // no reorg reaches below these blocks
     await start();
     await settled(url, anvil);
   });
@@ -66,7 +66,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     return (await Promise.all(blocks)).map(({ hash }) => hash);
   }
 
-  /** What each hash was the height of, also after it was dropped. */
+  /** The number of each block by its hash, also of dropped blocks. */
   const heights = new Map<string, number>();
   const remember = async (): Promise<void> => {
     const first = Math.max(0, Number((await latest(anvil.url)).number) - 12);
@@ -74,7 +74,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
       heights.set(hash, first + 1 + index);
   };
 
-  /** @returns Whether it was a poll. */
+  /** @returns Whether the step was a poll. */
   async function step(poll: () => Promise<unknown>): Promise<boolean> {
     let isPoll = false;
     switch (random.below(8)) {
@@ -105,7 +105,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     return isPoll;
   }
 
-  /** What is canonical after a poll. anvil may mine once more what a reorganisation dropped. */
+  /** The canonical logs and hashes after a poll. anvil may mine a block again that a reorg dropped. */
   async function canonicalEnd(since: number, poll: () => Promise<unknown>) {
     for (;;) {
       await settled(url, anvil);
@@ -140,7 +140,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
         id: await read<string>(url, "eth_newBlockFilter"),
         client: new FilterClient(),
       };
-      /** @returns How many items came. */
+      /** @returns The number of items. */
       const poll = async (): Promise<number> => {
         let count = 0;
         for (const { id, client } of [logs, blocks]) {
@@ -153,7 +153,8 @@ describe.skipIf(!isHere)("clients over anvil", () => {
       let isPolled = false;
       for (let done = 0; done < 10; done += 1) isPolled = await step(poll);
       if (random.below(2)) {
-        // That an answer was sent is noted a moment later: the next poll waits for it. A gateway that dies before tells it again.
+        // The gateway notes a moment later that an answer was sent; the next poll waits for that. A kill before it
+        // repeats items.
         while (isPolled && (await poll()) > 0);
         await die();
       }

@@ -1,5 +1,5 @@
-// What happens on a real anvil while clients have filters over it: logs of a contract with an ABI,
-// blocks, transactions that wait, reorgs. Each thing is done when the gateway has it too.
+// Events on a real anvil while clients have filters over it: logs of a contract with an ABI, blocks, pending
+// transactions, reorgs. Each function resolves when the gateway has the result too.
 import { type Address, type Hex, parseAbi, toEventSelector } from "viem";
 import { assemble, inputWord } from "../../packages/devnet/src/contracts.ts";
 import { ask } from "../support/ask.ts";
@@ -25,18 +25,18 @@ const creation = `0x602e600c600039602e6000f3${runtime}`;
 
 export type FedChain = {
   readonly contract: Address;
-  /** Two that feed. */
+  /** Two accounts that call the contract. */
   readonly feeders: readonly [Address, Address];
   /** Emits one log, in a block of its own. */
   feed(who?: Address): Promise<Hex>;
   mine(count: number): Promise<undefined>;
-  /** Puts empty blocks in the place of the last ones. */
+  /** Replaces the last blocks by empty ones. */
   reorg(depth: number): Promise<void>;
-  /** Sends transactions that wait until `meanwhile` is over, and tells it their hashes. */
+  /** Sends transactions that stay pending during `meanwhile`, which gets their hashes. */
   whileWaiting(count: number, meanwhile: (hashes: readonly Hex[]) => Promise<void>): Promise<void>;
 };
 
-/** @param urls Where the gateway serves this node's chain. */
+/** @param urls The gateway's URLs for this node's chain. */
 export async function feedChain(nodeUrl: string, urls: readonly string[]): Promise<FedChain> {
   const read = async <T>(at: string, method: string, ...params: unknown[]): Promise<T> => {
     const { result, error } = await ask(at, method, params);
@@ -53,7 +53,7 @@ export async function feedChain(nodeUrl: string, urls: readonly string[]): Promi
       async (url) => (await headHash(url)) === (await headHash(nodeUrl)),
     );
   };
-  /** A reorg takes nonces back: what is in it makes each transaction another one. */
+  /** The input of the next transaction: a reorg frees nonces, so that only the input makes a transaction different. */
   let sent = 0;
   const send = (from: string, to: string): Promise<Hex> => {
     sent += 1;

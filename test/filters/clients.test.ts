@@ -1,6 +1,5 @@
-// The filters of viem, ethers and web3.js as their users have them, over a real anvil and the real
-// process: what they are told is what they get when they ask. Once over a node that is polled for its
-// pending transactions, and once over one that announces them.
+// The filters of viem, ethers and web3.js over a real anvil and the real process: their items equal the answers to
+// queries. Once over a node that the gateway polls for pending transactions, and once over a node that announces them.
 import {
   Contract,
   type ContractEventPayload,
@@ -99,7 +98,7 @@ describe.skipIf(!isHere)("filters of clients over anvil", () => {
         );
         return (await Promise.all(each)).flat();
       };
-      /** When it polls a filter that it has not polled before: its id. */
+      /** Waits until the client polls another filter; returns the filter's id. */
       const polled = (...before: string[]): Promise<string> =>
         until("the client polls", async () => polledIds(calls).find((id) => !before.includes(id)));
 
@@ -277,7 +276,7 @@ describe.skipIf(!isHere)("filters of clients over anvil", () => {
         });
       });
       afterEach(async () => {
-        await provider.send("net_version", []); // what waits to be sent is sent before it
+        await provider.send("net_version", []); // ethers sends its waiting calls before this one
         await until("all has its answer", async () => unanswered === 0);
         provider.destroy();
       });
@@ -293,7 +292,7 @@ describe.skipIf(!isHere)("filters of clients over anvil", () => {
       };
       const polled = (): Promise<string> =>
         until("the provider polls", async () => polledIds(calls)[0]);
-      /** It polls its filters when it sees a new block, and does not look for blocks all the time. */
+      /** Mines blocks while it waits: ethers polls filters only when it sees a new block, which it seldom looks for. */
       const untilWithBlocks = (what: string, isSo: () => boolean): Promise<unknown> =>
         until(what, async () => isSo() || chain.mine(1));
 
@@ -306,7 +305,7 @@ describe.skipIf(!isHere)("filters of clients over anvil", () => {
         const logs = await logsOf([await chain.feed(), await chain.feed()], filter);
         await untilWithBlocks("both are told", () => seen.length >= 2);
         expect(seen).toEqual(logs);
-        // It tells a dropped log to those only who listen for the loss of that very log.
+        // ethers tells a dropped log only to listeners for the loss of that very log.
         const lost = logs.map((log) => new Log({ ...log.toJSON(), removed: true }, provider));
         const orphans: Log[] = [];
         for (const log of lost)

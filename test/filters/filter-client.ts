@@ -1,4 +1,4 @@
-// A client that only applies what its filter tells it: adds logs, and takes away the removed ones.
+// A client that only applies its filter's items: it adds logs, and takes away the removed ones.
 import { expect } from "vitest";
 
 export type Log = {
@@ -10,12 +10,12 @@ export type Log = {
 const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;
 
 export class FilterClient {
-  /** After a crash nobody knows whether the last answer arrived: things may be told again. */
+  /** Allows items again that came before: after a crash it is unknown whether the last answer arrived. */
   mayHearAgain = false;
   readonly hashes: string[] = [];
   readonly #logs: Map<string, Log>;
 
-  /** @param logs What a query gave when the filter was made. */
+  /** @param logs The result of a query at the time when the filter was made. */
   constructor(logs: readonly Log[] = []) {
     this.#logs = new Map(logs.map((log) => [nameOf(log), log]));
   }
@@ -39,7 +39,7 @@ export class FilterClient {
     expect([...this.#logs.keys()].toSorted()).toEqual(canonical.map(nameOf).toSorted());
   }
 
-  /** Of each height, the hash that was told last is the canonical one. */
+  /** Expects that the last hash of each block number is the canonical one. */
   expectHashes(canonical: readonly string[], heightOf: (hash: string) => number | undefined): void {
     const last = new Map(this.hashes.map((hash) => [heightOf(hash), hash]));
     for (const hash of canonical) expect(last.get(heightOf(hash))).toBe(hash);

@@ -1,4 +1,4 @@
-// Filters over a real anvil and the real process: what is told, to whom, and for how long.
+// Filters over a real anvil and the real process: their items, their owners and their lifetime.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -60,7 +60,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     await rm(data, { recursive: true, force: true });
   });
 
-  /** Emits five logs, in a block of its own; the hash. */
+  /** Emits five logs, in a block of its own; returns the transaction's hash. */
   const emit = async (): Promise<string> => {
     const transaction = { from, to: anvil.emitter, data: inputWord(9), gas: "0x100000" };
     const hash = await read<string>(anvil.url, "eth_sendTransaction", transaction);

@@ -1,12 +1,12 @@
-// Reorganisations of anvil that make other blocks than any before.
+// Reorgs of anvil that make blocks different from all earlier ones.
 import { read } from "../support/ask.ts";
 
 let branches = 0;
 
 /**
- * Other blocks take the place of the last ones. Each branch has a miner of its own: once the base fee is as
- * low as it gets, anvil makes the very block again that it dropped before, parent, time and all. Such a
- * block is canonical twice, and is rightly told twice.
+ * Replaces the last blocks. Each branch has its own miner: at the lowest base fee anvil would otherwise make the very block
+ * again that it dropped before, with the same parent and time. Such a block would be canonical twice, and filters would
+ * rightly tell it twice.
  */
 export async function reorganise(nodeUrl: string, depth: number): Promise<void> {
   branches += 1;

@@ -1,5 +1,5 @@
-// A thousand random schedules (some, in `npm test`) of blocks, reorganisations, polls, dying nodes and restarts: whoever only
-// applies what its filter tells ends with exactly the logs of the canonical chain.
+// A thousand random schedules (30 in `npm test`) of blocks, reorgs, polls, dying nodes and restarts: a client that only
+// applies its filter's items ends with exactly the logs of the canonical chain.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,13 +21,13 @@ import { FilterClient, type Log } from "./filter-client.ts";
 
 const WORLDS = atDepth(3, 20);
 const SCHEDULES = atDepth(10, 50);
-/** Smaller than what a filter may sleep through: then blocks are fetched again. */
+/** Fewer blocks than a filter may miss, so that the gateway must fetch blocks again. */
 const WINDOW = 16;
-/** So few that long answers come in parts. */
+/** So few items in an answer that a long one comes in parts. */
 const ITEMS = 12;
 const HOLDER = "test";
 
-/** A gateway's parts for filters, over two nodes of one chain. */
+/** The gateway's parts for filters, over two nodes of one chain. */
 class World {
   readonly model: GeneratedChain;
   readonly random: Random;
@@ -86,7 +86,7 @@ class World {
     return this.#followed.settled();
   }
 
-  /** Resolves once callers are shown the chain, or the condition holds. */
+  /** Resolves once callers can see the chain, or the condition holds. */
   async shown(isEnough: () => boolean = () => false): Promise<void> {
     while (!this.#followed.chain.views.view() && !isEnough())
       await new Promise((resolve) => setImmediate(resolve));
@@ -99,7 +99,7 @@ class World {
   }
 }
 
-/** A client, its filter, and the block at which it was made. */
+/** A client, its filter, and the block at which the filter was made. */
 type Listener = {
   readonly id: string;
   readonly client: FilterClient;
@@ -137,7 +137,7 @@ function randomFilter({ random, model }: World): Filter {
   };
 }
 
-/** How an answer ends: it arrives, it is lost, or the gateway dies before anybody knows. */
+/** The end of an answer: it arrives, it is lost, or the gateway dies before it learns which. */
 type Ending = "arrives" | "is lost" | "gateway dies";
 
 async function poll(world: World, { id, client }: Listener, ending: Ending): Promise<number> {
@@ -179,7 +179,7 @@ async function step(world: World, listeners: readonly Listener[]): Promise<void>
       model.extend(1 + random.below(random.below(8) === 0 ? 2 * WINDOW : 4));
       break;
     case 9: {
-      // One of two is always there.
+      // One of the two nodes is always alive.
       const [one, other] = random.below(2) ? nodes : nodes.toReversed();
       if (one && other) {
         one.isAlive = false;
@@ -236,7 +236,7 @@ describe.concurrent("a random world", () => {
   );
 });
 
-/** As many blocks are asked for at once where a store begins, and more than where its window is filled. */
+/** A new store fetches so many blocks at once, more than the backfill does. */
 const ASKED_AT_ONCE = 8;
 
 it("begins with the blocks that a reorganisation may drop: a filter made at once outlives it", async () => {
@@ -266,7 +266,7 @@ it("begins with the blocks that a reorganisation may drop: a filter made at once
     const id = await world.book.create({ kind: "logs", criteria: {} }, { holder: HOLDER, signal });
     const client = new FilterClient(logsOf(model, {}));
     const depth = WINDOW - 2;
-    model.rollBack(depth); // and no node knows what was dropped
+    model.rollBack(depth); // no node knows the dropped blocks any more
     model.extend(depth + 1);
     await world.settled();
     const listener = { id, client, filter: {}, since: model.head.number };

@@ -1,4 +1,4 @@
-// Filters while nodes die, lack filters, and while the gateway is away for longer than its window.
+// Filters while nodes die or lack filters, and while the gateway is away for longer than its window.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
@@ -28,14 +28,14 @@ let chain: GeneratedChain;
 let nodes: ScriptedNode[];
 let gateway: RunningGateway;
 let url: string;
-/** For one answer of a node. */
+/** The timeout for one answer of a node. */
 let nodeTimeout: string;
 
 const POLL = "eth_getFilterChanges";
 const rpc = (method: string, params: readonly unknown[]): string =>
   JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 
-/** Nodes over a generated chain have no filters at all. */
+/** Starts the gateway over nodes with a generated chain, which have no filters of their own. */
 const start = async (more: object = {}): Promise<void> => {
   await launch(more);
   await settled();
@@ -77,7 +77,7 @@ const read = async <T>(method: string, ...params: unknown[]): Promise<T> => {
   return value as T;
 };
 
-/** Polls until there is nothing more. */
+/** Polls until there are no more items. */
 async function pollAll<T>(id: string): Promise<T[]> {
   const items: T[] = [];
   for (;;) {
@@ -87,7 +87,7 @@ async function pollAll<T>(id: string): Promise<T[]> {
   }
 }
 
-/** Of the canonical blocks after a number. */
+/** The logs of the canonical blocks after a number. */
 const logsAfter = (number: number): unknown[] =>
   Array.from(
     { length: chain.head.number - number },
@@ -182,7 +182,7 @@ describe("a filter", () => {
   it("is not found when the blocks it slept through are not to be had any more", async () => {
     const id = await read<string>("eth_newFilter", {});
     await kill();
-    // Another chain in the place of this one: nobody knows the block that was told last.
+    // Another chain replaces this one: no node knows the last block that the filter told.
     const seed = 6;
     chain = new GeneratedChain({ seed, transactions: [1, 3], logs: [2, 5], blockSeconds: 0 });
     chain.extend(60);
@@ -212,7 +212,7 @@ describe("a filter", () => {
 });
 
 describe("with a node that hangs", () => {
-  /** Calls that are never answered. */
+  /** Selects the calls that the node never answers. */
   let hangs: (call: NodeCall) => boolean = () => false;
 
   beforeEach(async () => {
@@ -235,7 +235,7 @@ describe("with a node that hangs", () => {
     const { port, pathname } = new URL(url);
     const socket = connect(Number(port), "127.0.0.1");
     const requests = [rpc("eth_call", [{ to: `0x${"11".repeat(20)}` }, "latest"]), rpc(POLL, [id])];
-    // In one piece: what came later would not be begun before the call is answered.
+    // In one write: the gateway would not begin a later request before it has answered the first call.
     socket.write(
       requests
         .map(
@@ -262,7 +262,7 @@ describe("with a node that hangs", () => {
     const cut = ask(url, POLL, [id]).catch(() => undefined);
     expect(await gateway.stop()).toBe(0);
     await cut;
-    // The node is given 20 seconds for each answer.
+    // The node's timeout is 20 seconds for each answer.
     expect(elapsedMs()).toBeLessThan(15_000);
     hangs = () => false;
     await start();

@@ -1,4 +1,4 @@
-// The chain below a fleet: moved, reorganised, and what is canonical on it by the node's own word.
+// The chain below a fleet: mines, reorganises, and reads the canonical logs and hashes from the node.
 import { inputWord } from "../../packages/devnet/src/contracts.ts";
 import type { Log } from "../filters/filter-client.ts";
 import { reorganise } from "../filters/reorganise.ts";
@@ -8,11 +8,11 @@ import type { Fleet } from "./fleet.ts";
 
 type Block = { readonly number: string; readonly hash: string };
 
-/** No reorganisation of a test is deeper. */
+/** The depth of the deepest reorg in the tests. */
 const DEEPEST = 12;
 
 export class ChainOfFleet {
-  /** What each hash was the height of, also after it was dropped. */
+  /** The number of each block by its hash, also of dropped blocks. */
   readonly heights = new Map<string, number>();
   readonly #from: string;
   readonly #fleet: Fleet;
@@ -24,7 +24,7 @@ export class ChainOfFleet {
 
   static async of(fleet: Fleet): Promise<ChainOfFleet> {
     const [from = ""] = await read<string[]>(fleet.anvil.url, "eth_accounts");
-    await read(fleet.anvil.url, "anvil_mine", "0x20"); // what is on it stays, whatever is reorganised
+    await read(fleet.anvil.url, "anvil_mine", "0x20"); // no reorg reaches below these blocks
     return new ChainOfFleet({ from }, { fleet });
   }
 
@@ -45,14 +45,14 @@ export class ChainOfFleet {
     return read(this.#url, "eth_getLogs", filter);
   }
 
-  /** A log, in a block of its own. */
+  /** Emits a log, in a block of its own. */
   async emit(): Promise<void> {
     const hash = await this.send({ to: this.emitter, data: inputWord(9), gas: "0x100000" });
     await until("it is mined", () => read(this.#url, "eth_getTransactionReceipt", hash));
     await this.#remember();
   }
 
-  /** @returns The hash. */
+  /** Sends a transaction. @returns Its hash. */
   send(transaction: object): Promise<string> {
     return read(this.#url, "eth_sendTransaction", { from: this.#from, ...transaction });
   }
@@ -62,19 +62,19 @@ export class ChainOfFleet {
     await this.#remember();
   }
 
-  /** Other blocks take the place of the last ones. */
+  /** Replaces the last blocks by others. */
   async reorganise(depth: number): Promise<void> {
     await reorganise(this.#url, depth);
     await this.#remember();
   }
 
-  /** Resolves when the gateways have the node's head, or the one of them that is named. */
+  /** Resolves when the named gateways, by default all, have the node's head. */
   async settled(...sides: readonly number[]): Promise<void> {
     const all = sides.length > 0 ? sides : [0, 1];
     await Promise.all(all.map((side) => this.#isAtHead(side)));
   }
 
-  /** What is canonical after a poll. anvil may mine once more what a reorganisation dropped. */
+  /** The canonical logs and hashes after a poll. anvil may mine a block again that a reorg dropped. */
   async canonicalEnd(since: number, poll: () => Promise<unknown>) {
     for (;;) {
       await this.settled();
@@ -94,7 +94,7 @@ export class ChainOfFleet {
     return until("the gateway has the node's head", async () => {
       const response = await post(gateway.endpoint(), body);
       const { result } = (await response.json()) as { result?: Block };
-      // Until the chain is followed again, the node answers.
+      // Until the gateway follows the chain again, the node answers.
       const isStored = response.headers.get("x-headgate-source") === "store";
       return isStored && result?.hash === (await this.#latest()).hash;
     });

@@ -1,5 +1,5 @@
-// Filters that are made at one gateway and polled at another, over a chain that is reorganised: whoever
-// only applies what the filter tells, wherever it asks, ends with the canonical logs and blocks.
+// Filters that are made at one gateway and polled at another, over a chain with reorgs: a client that only applies the
+// filter's items, from whichever gateway, ends with the canonical logs and blocks.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FilterClient, type Log } from "../filters/filter-client.ts";
 import { ask, read } from "../support/ask.ts";
@@ -46,13 +46,13 @@ describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {
     }
   }
 
-  /** What was dropped is told before what took its place. */
+  /** Expects the removed items before the items of the blocks that replace them. */
   function expectRemovedFirst(items: readonly (Log | string)[]): void {
     const removed = items.map((item) => typeof item !== "string" && item.removed);
     expect(removed).toEqual(removed.toSorted((a, b) => Number(b) - Number(a)));
   }
 
-  /** A log filter and a block filter, made at one gateway, with who listens to them. */
+  /** Makes a log filter and a block filter at one gateway, with a client for each. */
   async function open(side: number) {
     await chain.settled();
     const since = await chain.head();
@@ -135,7 +135,7 @@ describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {
     const before = (await chain.logs()).map(nameOf);
     const [hashes, changes]: [string[], Log[]] = [[], []];
     let isOver = false;
-    /** A machine that stands still for a moment makes Redis too slow: who is told to try again does. */
+    /** Polls; retries when Redis is too slow because the machine stood still. */
     const poll = (side: number, id: string): Promise<(Log | string)[]> =>
       pollAt(side, id).catch((error: Error) => {
         if (!error.message.endsWith("cannot be reached, try again")) throw error;
@@ -169,7 +169,7 @@ describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {
 
 const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;
 
-/** How often each log is there, by all that was told. Who polls together cannot know the order. */
+/** The balance of each log after all changes. Clients that poll at the same time cannot know the order of the changes. */
 function balanceOf(before: readonly string[], changes: readonly Log[]): Map<string, number> {
   const balance = new Map(before.map((name) => [name, 1]));
   for (const log of changes) {

@@ -1,4 +1,4 @@
-// Two gateways over one Redis and one anvil: what a fleet is, in small.
+// The smallest fleet: two gateways over one Redis and one anvil.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { type AdminResponse, asker, TOKEN } from "../support/scripted-admin.ts";
 
 export const canRunFleet = hasRedis && anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
-/** One gateway of several, with a data folder that outlives its process. */
+/** One gateway of a fleet, with a data folder that outlives its process. */
 export class FleetGateway {
   readonly #options: StartOptions;
   #running: RunningGateway;
@@ -37,13 +37,12 @@ export class FleetGateway {
     return this.#running.endpoint("main", key);
   }
 
-  /** Asks its admin API; the answer is held against the OpenAPI document. */
+  /** Asks the gateway's admin API; the answer must match the OpenAPI document. */
   admin(verb: string, path: string, body?: unknown): Promise<AdminResponse> {
     const admin = this.#running.metricsUrl.replace(/\/metrics$/, "");
     return asker((at, init) => fetch(admin + at, init))(verb, path, { body });
   }
 
-  /** SIGKILL. */
   async kill(): Promise<void> {
     const { process } = this.#running;
     const dead = once(process, "exit");
@@ -51,13 +50,13 @@ export class FleetGateway {
     await dead;
   }
 
-  /** After it was killed, or stopped. Its ports are others. */
+  /** Starts a process again after a kill or stop, on other ports. */
   async restart(): Promise<void> {
     await this.#running.stop();
     this.#running = await start(this.#options);
   }
 
-  /** SIGTERM, and its exit code. */
+  /** Sends SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null> {
     return this.#running.stop();
   }
@@ -75,7 +74,7 @@ export type Fleet = {
   close(): Promise<void>;
 };
 
-/** @param settings What is different from two gateways with one key. */
+/** @param settings Settings beyond two gateways with one key. */
 export async function startFleet(settings: object = {}): Promise<Fleet> {
   const anvil = (await startAnvil()) as AnvilNode;
   const redis = await startRedis();
@@ -89,7 +88,7 @@ export async function startFleet(settings: object = {}): Promise<Fleet> {
   return { anvil, redis, gateways: gateways as [FleetGateway, FleetGateway], close };
 }
 
-/** One gateway over the node, with an LMDB of its own unless the settings say otherwise. */
+/** Starts one gateway over the node, with an LMDB of its own unless the settings say otherwise. */
 export async function startOne(anvil: AnvilNode, more: object): Promise<FleetGateway> {
   const upstreams = [{ url: anvil.url }];
   const settings = {

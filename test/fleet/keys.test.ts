@@ -1,4 +1,4 @@
-// Keys made, disabled and revoked at one gateway, as callers see them at both, who ask without a pause.
+// Keys made, disabled and revoked at one gateway, while callers use them at both without a pause.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stopwatch } from "../support/own-time.ts";
 import { canRunFleet, type Fleet, type FleetGateway, startFleet } from "./fleet.ts";
@@ -6,7 +6,7 @@ import { TRUSTING, visit } from "./visit.ts";
 
 const SECOND_MS = 1000;
 
-/** Where a change is asked for, and in which gateway's admin API. */
+/** The gateways whose admin API makes the change. */
 const SIDES = [
   { at: "the first", side: 0 },
   { at: "the second", side: 1 },
@@ -27,9 +27,9 @@ describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
   };
 
   /**
-   * Asks one gateway without a pause until the key is taken, or no longer.
+   * Calls one gateway without a pause until its answers are as expected.
    *
-   * @returns When the first such answer was there, and when the last other one was asked for, by the stopwatch.
+   * @returns By the stopwatch: the arrival of the first expected answer, and the sending of the last call with another.
    */
   async function watch(
     gateway: FleetGateway,
@@ -49,7 +49,7 @@ describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
     return { seenAtMs, lastOtherMs };
   }
 
-  /** Both gateways are asked while the change is made; it is there within a second of its answer. */
+  /** Calls both gateways during the change, which must take effect within a second of its answer. */
   async function expectWithinASecond(
     key: string,
     expected: boolean,

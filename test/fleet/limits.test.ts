@@ -1,4 +1,4 @@
-// Limits and the usage of keys that are used at two gateways, at one far more than at the other.
+// Limits and usage of keys at two gateways, one of which serves far more calls than the other.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";
@@ -15,10 +15,10 @@ import {
   type Share,
 } from "./load.ts";
 
-/** How long a rate is watched. */
+/** The time over which a rate is measured. */
 const WATCHED_MS = atDepth(2_500, 5_000);
 const RATE = 400;
-/** What a rate that says nothing of it has. */
+/** The default burst of a rate. */
 const BURST = RATE;
 const PER_DAY = 3000;
 const KEYS = [
@@ -32,7 +32,7 @@ type UsageRow = { readonly method: string; readonly calls: number; readonly refu
 
 describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", () => {
   let fleet: Fleet;
-  /** All that was answered with each key. */
+  /** The answered and refused calls of each key. */
   const answered = new Map<string, { calls: number; refused: number }>();
 
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     fleet.gateways[0].endpoint(`${name}-key`),
     fleet.gateways[1].endpoint(`${name}-key`),
   ];
-  /** Four of five callers are at the first gateway. */
+  /** Shares with four of five callers at the first gateway. */
   const unequal = (name: string): Share[] => {
     const [first, second] = urls(name);
     return [
@@ -59,7 +59,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     answered.set(name, { calls, refused });
     return served;
   }
-  /** @param before From a full bucket at most; what callers were too slow to take stays in it for later. */
+  /** @param before The bucket was at most full; units that slow callers did not take stay in it. */
   function expectRate(before: Served, { units, seconds, servedSeconds }: Served): void {
     const allowed = BURST + RATE * (before.seconds + seconds) * 1.05;
     expect(before.units + units).toBeLessThanOrEqual(allowed);
@@ -67,7 +67,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
   }
 
   it("give a rate within 5 %, both gateways together", async () => {
-    const first = await use("rated", passed(1500)); // the burst is gone
+    const first = await use("rated", passed(1500)); // uses up the burst
     const served = await use("rated", passed(WATCHED_MS));
     expectRate(first, served);
     expect(Math.min(...served.each)).toBeGreaterThan(0);
@@ -90,7 +90,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     const last = await use("outlived", exhausted());
     const total = before.units + rest.units + last.units;
     expect(total).toBeLessThanOrEqual(20 * PER_DAY);
-    // What it held when it was killed: less than both used in half a second.
+    // The killed gateway loses its reservation: less than both gateways use in half a second.
     expect(total).toBeGreaterThanOrEqual(20 * PER_DAY - before.units / before.seconds / 2);
   });
 
@@ -111,7 +111,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     "are billed for exactly what was answered, and refused: %s",
     async (name) => {
       const [first] = fleet.gateways;
-      // What each gateway counted last: once that is written, so is all before it.
+      // The last counted call of each gateway: once its count is written, all earlier ones are.
       const last = "net_version";
       for (const url of urls(name)) await ask(url, last);
       const rows = await until("both gateways have written their counts", async () => {

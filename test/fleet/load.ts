@@ -1,4 +1,4 @@
-// Callers that ask without a pause, in batches, and what they were answered.
+// Callers that send batches without a pause, and the count of their answers.
 import { expect } from "vitest";
 import { type Envelope, post } from "../support/ask.ts";
 import { stopwatch } from "../support/own-time.ts";
@@ -6,22 +6,22 @@ import { stopwatch } from "../support/own-time.ts";
 /** Calls in a batch; each costs one compute unit. */
 export const BATCH = 20;
 
-/** Needs no node, and its cost is set to one compute unit. */
+/** A method that needs no node; its cost is set to one compute unit. */
 export const METHOD = "eth_chainId";
 export const COSTS = { [METHOD]: 1 };
 
-/** Who asks, and how many of them at the same time. */
+/** An endpoint, and the number of its concurrent callers. */
 export type Share = { readonly url: string; readonly callers: number };
 
 export type Served = {
   /** Compute units. */
   readonly units: number;
   readonly seconds: number;
-  /** Of these the seconds in which callers, and the gateways that were named, had a processor. */
+  /** The part of the seconds in which the callers and the named gateways had a processor. */
   readonly servedSeconds: number;
-  /** By the share, in its order. */
+  /** Compute units of each share, in order. */
   readonly each: readonly number[];
-  /** Calls that were turned away by a limit. */
+  /** Calls that a limit refused. */
   readonly refused: number;
 };
 
@@ -29,10 +29,10 @@ const body = JSON.stringify(
   Array.from({ length: BATCH }, (_, id) => ({ jsonrpc: "2.0", id, method: METHOD })),
 );
 
-/** Looks at the compute units that were served so far. */
+/** Decides whether to stop, from the compute units served so far. */
 export type IsOver = (units: number) => boolean;
 
-/** Full load until it is over: each caller sends one batch after the other. */
+/** Makes full load until it is over: each caller sends one batch after the other. */
 export async function load(
   shares: readonly Share[],
   isOver: IsOver,
@@ -57,13 +57,13 @@ export async function load(
   return { units: sum(), seconds, servedSeconds: servedMs() / 1000, each, refused };
 }
 
-/** For so long. */
+/** Is over after so long. */
 export function passed(ms: number): IsOver {
   const end = performance.now() + ms;
   return () => performance.now() > end;
 }
 
-/** Until nobody was served anything for two seconds: longer than reservations that nobody uses are kept. */
+/** Is over when no caller got an answer for two seconds, which is longer than an unused reservation lasts. */
 export function exhausted(): IsOver {
   let before = -1;
   let sinceMs = 0;
@@ -71,12 +71,12 @@ export function exhausted(): IsOver {
   return (units) => {
     if (units !== before) [sinceMs, looks] = [performance.now(), 0];
     before = units;
-    looks += 1; // after each batch: in a pause of the machine nobody is served either
+    looks += 1; // counts batches: during a pause of the machine no caller gets an answer either
     return performance.now() - sinceMs > 2000 && looks > 100;
   };
 }
 
-/** How many calls of a batch were answered; the others were refused by a limit, and by nothing else. */
+/** The number of answered calls in a batch; only a limit may have refused the others. */
 async function answeredOf(url: string): Promise<number> {
   const members = (await (await post(url, body)).json()) as Envelope[];
   expect(members.length).toBe(BATCH);

@@ -1,5 +1,5 @@
-// A filter for pending transactions that is polled at two gateways, each of which hears them from the node:
-// every hash is told once, whoever is asked, and whichever of the two is gone for a while.
+// A filter for pending transactions that is polled at two gateways, each of which hears them from the node: it tells
+// every hash once, whichever gateway is polled, and whichever is away for a while.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { read } from "../support/ask.ts";
 import { until } from "../support/processes.ts";
@@ -22,7 +22,7 @@ describe.skipIf(!canRunFleet)("a filter for pending transactions of two gateways
 
   const urlOf = (side: Side): string => fleet.gateways[side].endpoint();
 
-  /** A filter made at one of them, what was sent since, and what it told. */
+  /** Makes a filter at one gateway, and keeps the hashes that were sent and told since. */
   async function open(side: Side) {
     const id = await read<string>(urlOf(side), "eth_newPendingTransactionFilter");
     const told: string[] = [];

@@ -1,4 +1,4 @@
-// One gateway whose Redis is not there when it starts, dies in the middle, or is away when it ends.
+// One gateway whose Redis is away at the start, dies while it runs, or is away at the end.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
@@ -63,7 +63,7 @@ describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
       return /^headgate_state_reachable (\d)$/m.exec(text)?.[1];
     };
 
-    /** How soon the gateway notices that Redis is back is its own affair. */
+    /** Retries until the gateway has noticed that Redis is back. */
     async function makeFilter(method: string): Promise<string> {
       let last: object = {};
       const made = until(method, async () => {
@@ -76,7 +76,7 @@ describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
       });
     }
 
-    /** What polls tell until they told of the newest block. Errors are of the state only. */
+    /** The items of all polls until the newest block is among them. Errors may be about the state only. */
     async function pollTo(filter: string, newest: string): Promise<string[]> {
       const told: string[] = [];
       await until("the newest block is told", async () => {
@@ -124,7 +124,7 @@ describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
       const [mined = ""] = await hashes(from, from + 1);
       expect(await pollTo(filter, mined)).toEqual([mined]);
       const pending = await makeFilter("eth_newPendingTransactionFilter");
-      // Each server finds out for itself that Redis is there.
+      // Each server finds out by itself that Redis is back.
       await until("it is uninstalled", async () => {
         const { result } = await ask(url, "eth_uninstallFilter", [pending]);
         return result === true;

@@ -1,5 +1,5 @@
-// An upgrade: the gateways of a fleet are restarted one after the other, while callers go on behind what shares calls out
-// as a load balancer does: one after the other, and the next one where a connection fails or the answer is 503.
+// An upgrade: the gateways of a fleet restart one after the other. Callers go on behind a load balancer, which takes
+// the gateways in turn, and the next one when a connection fails or the answer is 503.
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { post } from "../support/ask.ts";

@@ -1,4 +1,4 @@
-// Keys, limits and the usage of one gateway that is several processes over one LMDB.
+// Keys, limits and usage of one gateway of several processes over one LMDB.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { call, processesOf } from "../processes/callers.ts";
@@ -12,7 +12,7 @@ import { TRUSTING, visit } from "./visit.ts";
 
 const SECOND_MS = 1000;
 const RATE = 500;
-/** What a rate that says nothing of it has. */
+/** The default burst of a rate. */
 const BURST = RATE;
 const PER_DAY = 5000;
 const CALLERS = 8;
@@ -44,7 +44,7 @@ describe.skipIf(!isHere)("two servers over one LMDB", () => {
     anvil.close();
   });
 
-  /** Full load over connections enough for each server to have some. */
+  /** Makes full load over enough connections for each server to get some. */
   const use = (name: string, isOver: (units: number) => boolean): Promise<Served> =>
     load([{ url: gateway.endpoint(`${name}-key`), callers: CALLERS }], isOver);
 
@@ -60,16 +60,16 @@ describe.skipIf(!isHere)("two servers over one LMDB", () => {
   };
 
   it("give a rate within 1 %, both together", async () => {
-    const all = { ...(await use("rated", passed(2000))) }; // the burst is gone
-    // Callers that a busy machine kept waiting took less than they were given: then once more.
+    const all = { ...(await use("rated", passed(2000))) }; // uses up the burst
+    // On a busy machine callers may take less than the rate gives: then the test measures again.
     let [given, left] = [0, 3];
     for (; given < 1 && left > 0; left -= 1) {
       const { units, seconds } = await use("rated", passed(atDepth(3_000, 5_000)));
       all.units += units;
       all.seconds += seconds;
-      // From a full bucket on: what callers were too slow to take stays in it for later.
+      // From a full bucket on: units that slow callers did not take stay in it.
       expect(all.units).toBeLessThanOrEqual(BURST + RATE * all.seconds * 1.01);
-      // What a batch was answered may belong to the moment before.
+      // The last batch may count for the time before.
       given = (units + BATCH) / (RATE * seconds * 0.99);
     }
     expect(given).toBeGreaterThanOrEqual(1);
@@ -112,7 +112,7 @@ describe.skipIf(!isHere)("two servers over one LMDB", () => {
     const { json } = await gateway.admin("POST", "/keys", { name: "made" });
     const sinceMadeMs = stopwatch(gateway);
     const { key } = json as { key: string };
-    // Each call has a connection of its own: any of the servers may get it.
+    // Each call has a connection of its own, so that any server may get it.
     const isTaken = async (): Promise<boolean> => (await visit(gateway.endpoint(key))) === 200;
     const inARow = async (expected: boolean, elapsedMs: () => number): Promise<number> => {
       let sinceMs = elapsedMs();

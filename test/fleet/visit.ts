@@ -1,5 +1,5 @@
-// One call on a connection of its own, each from another address: guesses from one address are slowed. The
-// gateway is to trust its own machine as a proxy.
+// One call on a connection of its own, each from another address, since the gateway slows guesses from one address
+// down. The gateway must trust this machine as a proxy.
 import { request } from "node:http";
 
 export const TRUSTING = { listen: { port: 0, trustedProxies: ["127.0.0.1"] } };

@@ -1,4 +1,4 @@
-// What waits while an answer is put together is counted, and given back however the call ends.
+// The gateway counts memory that waits while it builds an answer, and releases it however the call ends.
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readGauge } from "../faults/watch.ts";
@@ -9,7 +9,7 @@ import { startSteppingNode } from "../support/stepping-node.ts";
 
 const MB = 2 ** 20;
 const ADDRESS = `0x${"22".repeat(20)}`;
-/** Nodes are asked for segments of so many blocks. */
+/** The number of blocks in a segment, for which the gateway asks at once. */
 const WIDTH = 2_000;
 const BLOCKS = 3 * WIDTH;
 
@@ -20,7 +20,7 @@ const logIn = (block: number) => ({
   ...{ transactionHash: `0x${"ab".repeat(32)}`, transactionIndex: "0x0" },
 });
 
-/** Answers to the last segment: each is held until the test says how it ends. */
+/** The answers to the last segment, which the test completes or breaks off. */
 const held: { readonly asked: NodeCall; readonly response: ServerResponse }[] = [];
 let gateway: RunningGateway;
 const running: { close(): Promise<unknown> }[] = [];
@@ -63,7 +63,7 @@ const nothingWaits = () =>
     async () => (await readGauge(gateway, "headgate_memory_waiting_bytes")) === 0,
   );
 
-/** A call until so much of it waits; and how its caller leaves. */
+/** Makes a call and waits until so many bytes of it wait; `leave` disconnects the caller. */
 async function begin(network: string, method: string, params: readonly unknown[], bytes: number) {
   const caller = new AbortController();
   const answered = fetch(gateway.endpoint(network), {
@@ -92,7 +92,7 @@ describe("pieces of old logs", () => {
   ])("are counted until they are joined, and given back when $how", async (row) => {
     const call = await begin("logs", "eth_getLogs", [query], 2 * MB);
     if (row.body === "leave") call.leave();
-    // A node that failed is asked again.
+    // The gateway asks a failed node again.
     const answering = setInterval(() => {
       for (const { asked, response } of held.splice(0)) {
         const body = row.body === "leave" ? undefined : row.body(asked);

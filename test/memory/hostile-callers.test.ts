@@ -1,5 +1,5 @@
-// Callers who want all the memory, over the real process: what they make it hold, and whether others are
-// still answered meanwhile.
+// Hostile callers that use up memory, over the real process: the memory that the gateway holds for them, and whether it
+// answers others meanwhile.
 import type { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { memory } from "../../bench/process-cost.ts";
@@ -13,12 +13,12 @@ import { openSocket } from "../support/raw-http.ts";
 import { missing, result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
 const MB = 2 ** 20;
-/** Of the process's own: without any attack it is above 100. */
+/** The most anonymous memory of the process, which has above 100 MB without an attack. */
 const MOST_BYTES = 400 * MB;
-/** Of 300 logs each: a query of all is near the most logs of one answer. */
+/** Blocks of 300 logs each: a query for all of them is near the most logs of one answer. */
 const BLOCKS = 30;
 const LARGE = JSON.stringify(`0x${"ab".repeat(MB / 2)}`);
-/** Read on whatever waits. */
+/** An answer that the gateway reads however much waits. */
 const MIDDLING = JSON.stringify(`0x${"ab".repeat(30_000)}`);
 const isMiddling = ([address]: readonly unknown[]): boolean => String(address).startsWith("0x2");
 
@@ -97,7 +97,7 @@ afterAll(async () => {
   await Promise.all([chainNode?.close(), largeNode?.close()]);
 });
 
-/** Sends a batch on a connection of its own, and takes nothing of the answer. */
+/** Sends a batch on a connection of its own, and never reads the answer. */
 async function sendUnread(
   network: string,
   batch: readonly object[],
@@ -116,7 +116,7 @@ async function sendUnread(
 
 const ownBytes = (): number => memory(gateway.process.pid ?? 0).own;
 const waiting = (): Promise<number> => readGauge(gateway, "headgate_memory_waiting_bytes");
-/** What is still arriving would wait beside it. */
+/** The waiting bytes after all that arrives has arrived. */
 async function whatWaitsInTheEnd(): Promise<number> {
   let before = 0;
   return until("what waits no longer grows", async () => {
@@ -131,8 +131,8 @@ async function whatWaitsInTheEnd(): Promise<number> {
 const cut = (): Promise<number> => readGauge(gateway, "headgate_answers_cut_total", 'why="slow"');
 
 /**
- * Until the gateway has cut off so many more of them and holds nothing for any, memory is looked at, and
- * whether others are answered.
+ * Samples memory and the health of the gateway, until it has cut off so many more of the callers and holds nothing for
+ * them. @returns The most memory.
  */
 async function watchUntilCut(count: number): Promise<number> {
   const before = await cut();
@@ -167,7 +167,7 @@ describe("callers who take nothing of large answers", () => {
     await Promise.all(
       Array.from({ length: 12 }, (_, caller) => sendUnread("passed", codes(caller))),
     );
-    // How many are refused at once, since too much waits, is the moment's affair.
+    // The number of immediate refusals, because too much waits, depends on the moment.
     await watchUntilCut(1);
   });
 });
@@ -238,7 +238,7 @@ describe("a key for which too much waits", () => {
     readGauge(gateway, "headgate_memory_waiting_for_bytes", 'whom="keys"');
   const refused = (): Promise<number> =>
     readGauge(gateway, "headgate_memory_refusals_total", 'why="key"');
-  /** Each is begun while little waits, and has more than its socket takes. */
+  /** Sends batches that begin while little waits, and whose answers are larger than a socket's buffer. */
   const sendStorm = (callers: number) =>
     Promise.all(
       Array.from({ length: callers }, (_, caller) => {
@@ -253,7 +253,7 @@ describe("a key for which too much waits", () => {
     await gateway.reload(settings(patient));
     await sendStorm(6);
     const bytes = await whatWaitsInTheEnd();
-    const budget = 3 * bytes; // a third is more than all may have of large work
+    const budget = 3 * bytes; // the storm holds a third, which is more than all keys may have of large work
     await gateway.reload(settings({ ...patient, memory: budget }));
     const before = await refused();
     for (let time = 0; time < 10; time += 1) {

@@ -1,5 +1,5 @@
-// Work that would keep others waiting, over the real process: large batches of many callers in one moment, and a
-// node that tells very many logs. Measured in the gateway's own processor time, whatever else the machine does.
+// Long work that could delay others, over the real process: large batches of many callers at one moment, and a node
+// that returns very many logs. Measured in the gateway's own processor time, whatever else the machine does.
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readGauge } from "../faults/watch.ts";
@@ -10,10 +10,10 @@ import { missing, result, type ScriptedNode, startScriptedNode } from "../suppor
 
 const CALLERS = 60;
 const MEMBERS = 1_000;
-/** Of one block: 24 MB. */
+/** The logs of one block: 24 MB. */
 const LOGS = 45_000;
-/** Of work without a turn for anybody else, in milliseconds. */
-const LONGEST_MS = 120; // some 20 each; it was 500 and 200
+/** The longest turn of work without a break for others, in milliseconds. */
+const LONGEST_MS = 120; // usually some 20; it was 500 and 200
 
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 const logs = Array.from({ length: LOGS }, (_, index) => ({
@@ -57,7 +57,7 @@ const request =
   "POST /main/v1/test-key HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n" +
   `Connection: close\r\nContent-Length: ${batch.length}\r\n\r\n${batch}`;
 
-/** Since it was asked before, in milliseconds. */
+/** The longest turn since the last call, in milliseconds. */
 async function longestTurn(): Promise<number> {
   const told = () => gateway.log.filter(({ msg }) => msg === "longest turn");
   const { length } = told();

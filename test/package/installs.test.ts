@@ -1,4 +1,4 @@
-// The package that is published, as people install it: it begins over a node, answers, and ends in order.
+// The published package as users install it: it starts over a node, answers, and ends cleanly.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ afterAll(() => {
   removeFolders();
 });
 
-/** In the folder, over anvil. */
+/** Writes a configuration over anvil into the folder. */
 function configure(folder: string, settings: object = {}): void {
   const all = {
     listen: { port: 0 },
@@ -43,7 +43,7 @@ async function expectAnswers({ url }: Started): Promise<void> {
   });
 }
 
-/** Starts it in a folder, asks, and stops it. */
+/** Starts the command in a folder, makes a call, and stops it. */
 async function expectServes(
   command: readonly string[],
   options: { cwd: string; env?: NodeJS.ProcessEnv },
@@ -51,7 +51,7 @@ async function expectServes(
   const gateway = await start([...command, "--config", "headgate.yaml"], options);
   await expectAnswers(gateway);
   const code = await gateway.stop();
-  expect(code, gateway.printed()).toBe(command[0] === "npx" ? null : 0); // npx dies of the signal, too
+  expect(code, gateway.printed()).toBe(command[0] === "npx" ? null : 0); // the signal ends npx, too
   await until("it has ended", async () => gateway.printed().includes('"msg":"ended"'));
 }
 
@@ -184,7 +184,7 @@ describe("development nodes", () => {
     for (const { url, method } of [blocks, epochs])
       await until(`${method} moves`, async () => Number((await ask(url, method)).result) > 1);
     expect(await gateway.stop()).toBe(0);
-    // What one user installed another one can run: nothing is written there but V8's code, for those who may.
+    // A user may run the installation of another: the gateway writes only V8's compiled code there, where it may write.
     const written = ["node_modules", "-type", "f", "-newer", mark, "-not", "-path", "*/compiled/*"];
     expect(execFileSync("find", written, { cwd: folder, encoding: "utf8" })).toBe("");
   });

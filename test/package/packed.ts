@@ -1,4 +1,4 @@
-// The packages as they are published, installed into empty folders. They are packed once for all tests of a run.
+// The packages as published, installed into empty folders. They are packed once for all tests of a run.
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, renameSync, rmSync } from "node:fs";
@@ -11,26 +11,26 @@ import { until } from "../support/processes.ts";
 
 const run = promisify(execFile);
 
-/** Of a program: `npm` says what it did, also when that failed. */
+/** Runs npm; returns its output, also in the error of a failed run. */
 export async function npm(
   folder: string,
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<string> {
-  // What is in npm's cache is not asked for: most of it is there since the repository was installed.
+  // npm takes packages from its cache: most are there since the repository's own installation.
   const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
   const env = { ...withoutNpm(process.env), ...environment };
   const { stdout } = await run("npm", [...args, ...quiet], { cwd: folder, env });
   return stdout;
 }
 
-/** vitest may be run by npm, which tells what it runs of its own settings and scripts. */
+/** The environment without the settings and scripts of an npm that runs vitest. */
 const withoutNpm = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("npm_")));
 
 const packing = new Map<string, Promise<string>>();
 
-/** The path of the tarball of the package in that folder of the repository. */
+/** The path of the packed tarball of a package in the repository. */
 export function packed(from: "." | "packages/devnet" = "."): Promise<string> {
   const tarball = packing.get(from) ?? pack(from);
   packing.set(from, tarball);
@@ -61,22 +61,22 @@ export function removeFolders(): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-/** It was made there, and is good for nothing else. */
+/** The key in the data of 0.1.0, which is valid nowhere else. */
 export const KEY_OF_0_1_0 = "hg_F97OgqQ1FkgFp2YVdrlrS3vZvvf3fZWFq";
 
-/** A gateway of 0.1.0 followed an anvil of five blocks as the network `dev`, made a key, and two filters: its `data`. */
+/** Unpacks the `data` of a gateway 0.1.0: network `dev` over an anvil of five blocks, a key, and two filters. */
 export function unpackDataOf010(folder: string): void {
   execFileSync("tar", ["-xzf", "test/package/data/of-0.1.0.tar.gz", "-C", folder]);
 }
 
-/** The folder of a Node.js of another version, from the registry, which has them for Linux. */
+/** The folder of another version of Node.js, from the registry, which has Linux builds. */
 export async function nodeOf(version: string): Promise<string> {
   const name = `node-linux-${process.arch}`;
   const folder = await emptyFolder("node");
   await npm(folder, ["install", "--ignore-scripts", `${name}@${version}`]);
   const bin = join(folder, "bin");
-  // Not a copy: while another thread starts a process, that one has all files that are open here, and what is open for
-  // writing cannot be started ("Text file busy").
+  // Not a copy: a process that another thread starts at the same time inherits the open files, and a file that is open
+  // for writing cannot be executed ("Text file busy").
   renameSync(join(folder, "node_modules", name, "bin"), bin);
   return bin;
 }
@@ -84,11 +84,11 @@ export async function nodeOf(version: string): Promise<string> {
 export type Started = {
   readonly url: string;
   readonly printed: () => string;
-  /** SIGTERM to the process that was started; its exit code. */
+  /** Sends SIGTERM to the started process; resolves with its exit code. */
   stop(): Promise<number | null>;
 };
 
-/** Starts a command line that runs a gateway, and waits until that listens. */
+/** Starts a command line that runs a gateway, and waits until it listens. */
 export async function start(
   [file = "", ...args]: readonly string[],
   options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv },

@@ -1,4 +1,4 @@
-// What a release would be, by `npm run release -- … --dry-run`: said whole, and nothing is changed.
+// `npm run release -- … --dry-run` tells the whole release, and changes nothing.
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// What a start makes of the data of other versions: of an older one, as that wrote it, and of a newer one.
+// A start over the data of other versions: of an older one, as that version wrote it, and of a newer one.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ async function formatOfState(): Promise<string | undefined> {
   return format;
 }
 
-/** Of a start that is refused. */
+/** The exit code and the text of a refused start. */
 async function refusal(more: object = {}): Promise<{ code: number | null; stderr: string }> {
   const path = join(folder, "headgate.yaml");
   const all = { listen: { port: 0 }, admin: { listen: { port: 0 } }, ...settings(more) };

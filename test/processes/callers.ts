@@ -1,10 +1,10 @@
-// Callers of a gateway of several processes: each call by itself, or one connection kept and used again.
+// Callers of a gateway of several processes: single calls, or a caller that keeps its connection.
 import { execFile } from "node:child_process";
 import { Agent, request } from "node:http";
 import { promisify } from "node:util";
 import type { Envelope } from "../support/ask.ts";
 
-/** Which of a gateway's processes has which id, by what it is called. */
+/** The process ids of a gateway's processes, by their names. */
 export async function processesOf(supervisor: number | undefined): Promise<Map<string, number>> {
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
   const children = stdout
@@ -14,7 +14,7 @@ export async function processesOf(supervisor: number | undefined): Promise<Map<s
   return new Map(children.map((match) => [match?.[3] ?? "", Number(match?.[1])]));
 }
 
-/** One call. Without an agent on a connection of its own: any server may get it. */
+/** Makes one call. Without an agent it has a connection of its own, so that any server may get it. */
 export function call(
   url: string,
   method: string,
@@ -42,13 +42,13 @@ export function call(
 
 export type Caller = {
   readonly answers: readonly Envelope[];
-  /** Calls that got no answer. */
+  /** The errors of calls that got no answer. */
   readonly failures: readonly Error[];
-  /** Ends after the call that runs. */
+  /** Ends after the running call. */
   stop(): Promise<void>;
 };
 
-/** Calls again and again, on one connection; on a new one when that is lost. */
+/** Calls in a loop over one connection; over a new one when that is lost. */
 export function startCaller(url: string, method: string, params: readonly unknown[] = []): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const answers: Envelope[] = [];

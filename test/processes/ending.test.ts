@@ -1,4 +1,4 @@
-// How a gateway of several processes ends: told to, killed, or with one configuration for another.
+// The end of a gateway of several processes: by a signal, by kill -9, or by a configuration that replaces another.
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ const CALLS = 40;
 let node: ScriptedNode;
 let gateway: RunningGateway;
 let url: string;
-/** Lets the node answer what it was asked. */
+/** Functions that send the node's answers to its open calls. */
 let answers: (() => void)[];
 
 async function start(): Promise<void> {
@@ -41,7 +41,7 @@ async function stop(): Promise<void> {
   await node.close();
 }
 
-/** Equal calls would be one for the node. */
+/** A different call for each index: the gateway would merge equal calls. */
 const slowCall = (index: number): Promise<Envelope> => {
   const data = `0x${index.toString(16).padStart(8, "0")}`;
   return call(url, "eth_call", [{ to: `0x${"1".repeat(40)}`, data }, "latest"]);

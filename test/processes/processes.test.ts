@@ -1,4 +1,4 @@
-// A writer and two servers, over a real node: each of them is killed in turn.
+// A writer and two servers over a real node: each of them is killed in turn.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
@@ -39,7 +39,7 @@ const kill = async (name: string): Promise<number> => {
   process.kill(pid, "SIGKILL");
   return pid;
 };
-/** Another process has the place, and does its work. */
+/** Waits until another process has taken the place. */
 const replaced = (name: string, before: number): Promise<unknown> =>
   until(`${name} is replaced`, async () => {
     const pid = (await processesOf(gateway.process.pid)).get(name);
@@ -119,7 +119,7 @@ describe("a server that is killed", () => {
     await replaced("server 1", pid);
     await answered(all, 20);
     for (const { failures, answers } of all) {
-      expect(failures.length).toBeLessThanOrEqual(1); // the one that it had
+      expect(failures.length).toBeLessThanOrEqual(1); // the call that the killed server had
       expect(answers.filter(({ result }) => result === undefined)).toEqual([]);
     }
     expect(all.some(({ failures }) => failures.length === 0)).toBe(true);
@@ -193,7 +193,7 @@ describe.each(hanging)("a process that hangs: the %s", (name) => {
     await replaced(name, pid);
     const head = await read<string>(anvil.url, "eth_blockNumber");
     await until("the head moves again", async () => {
-      // A server that hangs may have been given the connection.
+      // The system may give the connection to the server that hangs.
       const told = await call(url, "eth_blockNumber").catch(() => undefined);
       return told?.result === head;
     });

@@ -1,5 +1,5 @@
-// What signals do to a gateway, of one process and of several, over a chain that is being stored; and how soon
-// the next one may start.
+// Signals to a gateway of one process and of several, over a chain that is being stored; and how soon the next gateway
+// may start.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -33,7 +33,7 @@ const start = async (processes: number, more: object = {}): Promise<RunningGatew
   running.push(gateway);
   return gateway;
 };
-/** Lines come through a pipe, and may be read after the process has gone. */
+/** Log lines come through a pipe, and may arrive after the process has ended. */
 const toldOnce = (gateway: RunningGateway, message: string): Promise<unknown> =>
   until(
     `it says once: ${message}`,
@@ -71,7 +71,7 @@ describe.each(atDepth([1], [1, 2]))("a gateway over %i processes that answer", (
     const gateway = await start(processes);
     const all = await family(gateway);
     const ended = once(gateway.process, "exit");
-    // As a process manager does; and npm passes on what it gets.
+    // A process manager signals the whole group, and npm passes its own signal on.
     for (const pid of all) process.kill(pid, "SIGTERM");
     gateway.process.kill("SIGTERM");
     gateway.process.kill("SIGINT");
@@ -132,7 +132,7 @@ describe.each([1, 2])(
         expect(await ended).toEqual([0, null]);
         return told;
       };
-      // A start that takes five seconds more is not waited for.
+      // A start that takes more than five seconds is interrupted before it listens: then the test tries again.
       let told = await interrupted();
       for (let more = 4; more > 0 && told.includes("ended before it listened"); more -= 1)
         told = await interrupted();
@@ -144,7 +144,7 @@ describe.each([1, 2])(
   },
 );
 
-/** As npm does: between us and the gateway, with its variable in the environment. */
+/** A program in the place of npm, between the test and the gateway, with npm's variable in the environment. */
 const NPM = `const env = { ...process.env, npm_lifecycle_event: "start" };
   const stdio = ["ignore", "inherit", "inherit"];
   require("node:child_process").spawn(process.execPath, process.argv.slice(1), { stdio, env });`;
@@ -163,6 +163,6 @@ it("a gateway is not left behind by an npm that is hung up on", async () => {
   const closed = once(npm, "close");
   await until("it listens", async () => told.includes('"listening"'));
   npm.kill("SIGHUP");
-  await closed; // all who write there have ended
+  await closed; // all processes that write to the pipe have ended
   expect(told).toMatch(/"why":"npm, which started it, is gone".*"ended"/s);
 });

@@ -1,4 +1,4 @@
-// A head that nobody confirms any more: callers are not told that it is the newest block.
+// A head that no node confirms any more: callers do not get it as the newest block.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope, post, read } from "../support/ask.ts";
@@ -21,7 +21,7 @@ const start = async (settings: object): Promise<void> => {
   );
 };
 
-/** One call, and what the answer says of itself. */
+/** Makes one call; returns its answer and its provenance. */
 async function told(method: string, ...params: readonly unknown[]) {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const response = await post(gateway.endpoint("main"), body);

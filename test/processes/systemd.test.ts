@@ -1,5 +1,5 @@
-// What a service manager is told, over a socket as systemd has it: when the gateway is ready, reloads, stops, and
-// that it is well.
+// The notifications to a service manager, over a socket like systemd's: the gateway is ready, reloads, stops, or is
+// alive.
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { pino } from "pino";

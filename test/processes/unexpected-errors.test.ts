@@ -1,4 +1,4 @@
-// Errors that nobody expected, made in a real gateway: it is logged, counted, and replaced in order.
+// Unexpected errors in a real gateway: they are logged and counted, and the process is replaced cleanly.
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -57,8 +57,8 @@ describe.each(["rejection", "exception"] as const)("an unexpected %s", (kind) =>
     await until("it listens again", async () => logged("listening") === 2);
     const told = gateway.log.find(({ msg }) => msg === "an unexpected error");
     expect(told).toMatchObject({ level: 50, kind });
-    expect(JSON.stringify(told)).toContain("unexpected-errors.mjs"); // where it was thrown
-    expect(logged("ended")).toBe(1); // in order
+    expect(JSON.stringify(told)).toContain("unexpected-errors.mjs"); // the stack has the place of the error
+    expect(logged("ended")).toBe(1); // the gateway ended cleanly
     await answers();
     expect(await counted(kind)).toBe("1");
     expect(gateway.process.exitCode).toBeNull();

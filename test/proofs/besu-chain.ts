@@ -19,16 +19,16 @@ const folder = fileURLToPath(new URL("../../../shared/vectors/besu-eth/chain/", 
 
 export const besuChainAvailable = existsSync(`${folder}testBlockchain.blocks`);
 
-/** The last before London: after it Besu and ethereumjs take this genesis for different forks. */
+/** The last block before London: after it Besu and ethereumjs read different forks from this genesis. */
 export const LAST_EXECUTED = 32;
 
-/** Every block, genesis first; without receipts after the last executed. Throws where roots differ. */
+/** All blocks, genesis first; those after LAST_EXECUTED have no receipts. Throws where roots differ. */
 export async function executeBesuChain(): Promise<ShapedBlock[]> {
   const genesis = JSON.parse(readFileSync(`${folder}testGenesis.json`, "utf8")) as GethGenesis;
   const common = createCommonFromGethGenesis(genesis, {
     chain: "besu",
     hardfork: Hardfork.Chainstart,
-    customCrypto: { kzg: {} as KZG }, // asked for, never used: a blob transaction is only read here
+    customCrypto: { kzg: {} as KZG }, // required but never used: blob transactions are only read here
   });
   const blocks: ExecutedBlock[] = [];
   const vm = await createVM({ common, blockchain: hashesOf(blocks) });
@@ -40,14 +40,14 @@ export async function executeBesuChain(): Promise<ShapedBlock[]> {
     const bytes = data as unknown as BlockBytes;
     common.setHardfork(forkOf(bytes[0].length));
     const block = createBlockFromBytesArray(bytes, blockOptions(common));
-    const isExecuted = blocks.length > 0 && blocks.length <= LAST_EXECUTED; // genesis stands there too
+    const isExecuted = blocks.length > 0 && blocks.length <= LAST_EXECUTED; // the genesis is in the list, too
     const run = isExecuted ? await runBlock(vm, { block, skipHeaderValidation: true }) : undefined;
     blocks.push({ block, outcomes: run?.results ?? [] });
   }
   return blocks.map(shapeBlock);
 }
 
-/** Its genesis mixes proof of work with forks after it, which ethereumjs takes for proof of stake. */
+/** The genesis has proof of work and later forks, which ethereumjs would take for proof of stake. */
 const blockOptions = (common: Common) => ({
   common: common.copy(),
   skipConsensusFormatValidation: true,

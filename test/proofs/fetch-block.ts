@@ -1,4 +1,4 @@
-// A block with all that proves it, as a node answers it.
+// A block with all that its proof needs, as a node returns it.
 import type { Json } from "../../src/proofs/json.ts";
 import type { BlockParts } from "../../src/proofs/prove-block.ts";
 import { fetchCaller } from "../support/ask.ts";

@@ -23,7 +23,7 @@ import {
 
 const prove = (parts: BlockParts): Proof => proveBlock(parts, { headers: "known" });
 
-/** Logs of some blocks are so long that copying them is all a test would do. */
+/** Larger blocks are left out: a test would only copy their long logs. */
 const MOST_BYTES = 40_000;
 
 describe.skipIf(!(executionChainAvailable && besuChainAvailable))("a proven block", () => {
@@ -158,7 +158,7 @@ describe.skipIf(!(executionChainAvailable && besuChainAvailable))("a proven bloc
   });
 });
 
-/** Numbers may have leading zeros, and null may stand for nothing. */
+/** Whether the mutation left the value as it was; a missing member counts as null. */
 function saysTheSame(before: BlockParts, after: BlockParts, path: Path): boolean {
   const [old, now] = [before, after].map((parts) =>
     path.reduce<unknown>((owner, name) => (owner as Record<string | number, unknown>)[name], parts),

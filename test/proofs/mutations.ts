@@ -1,9 +1,9 @@
-// Every leaf of a block, and what can be done to it.
+// The leaves of a block's JSON, and mutations of them.
 import type { BlockParts } from "../../src/proofs/prove-block.ts";
 
 export type Path = readonly (string | number)[];
 
-/** Where texts, truths and nulls stand; `block.transactions.0.hash` and the like. */
+/** The paths of all strings, booleans and nulls, such as `block.transactions.0.hash`. */
 export function leavesOf(value: unknown, path: Path = []): Path[] {
   if (typeof value !== "object" || value === null) return [path];
   return Object.entries(value).flatMap(([name, member]) =>
@@ -11,7 +11,7 @@ export function leavesOf(value: unknown, path: Path = []): Path[] {
   );
 }
 
-/** A copy with another value there; undefined takes the member out. */
+/** A copy with another value at the path; undefined removes the member. */
 export function withLeaf(
   parts: BlockParts,
   path: Path,
@@ -39,24 +39,24 @@ export function another(leaf: unknown): unknown {
 export const patternOf = (path: Path): string =>
   path.map((name) => (typeof name === "number" ? "*" : name)).join(".");
 
-/** What no hash covers and nothing contradicts: whoever wants these right must derive them or ask twice. */
+/** Members that no hash covers and nothing contradicts: a client must derive them, or ask several nodes. */
 export const UNCOVERED: ReadonlySet<string> = new Set([
   "block.size",
   "block.totalDifficulty",
-  "block.transactions.*.gasPrice", // covered for types 0x0 and 0x1; later it repeats effectiveGasPrice
+  "block.transactions.*.gasPrice", // covered for types 0x0 and 0x1; in later types it repeats effectiveGasPrice
   "receipts.*.blobGasPrice",
   "receipts.*.blobGasUsed",
   "uncles.*.size",
   "uncles.*.totalDifficulty",
 ]);
 
-/** What nodes may leave out or write as null. */
+/** Members that nodes may leave out or write as null. */
 export const OPTIONAL: ReadonlySet<string> = new Set([
   "block.transactions.*.blockTimestamp",
   "block.transactions.*.chainId", // of legacy transactions, which sign it in `v`
   "block.transactions.*.to", // null or left out
   "block.transactions.*.type", // of legacy transactions
-  "block.transactions.*.v", // of those with yParity
+  "block.transactions.*.v", // of transactions with yParity
   "block.transactions.*.yParity",
   "receipts.*.blockTimestamp",
   "receipts.*.contractAddress",

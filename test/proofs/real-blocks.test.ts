@@ -1,5 +1,5 @@
-// Blocks that nodes of real networks answered, and what of each is proven. A published sample that does
-// not hash is listed as failed, with the reason.
+// Blocks from nodes of real networks, and the parts of each that are proven. Published samples whose hashes are wrong
+// are in the list of failures, with the reason.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ const hashesOnly: BlockPart[] = ["transactions root", "receipts root", "logs blo
 const wholeTransactions: BlockPart[] = ["receipts root", "logs bloom"];
 const eSpace: BlockPart[] = ["header hash", "transactions root", "receipts root", "logs bloom"];
 
-/** Everything not named in `unproven` is proven. */
+/** All parts are proven except those in `unproven`. */
 const blocks: readonly { file: string; receipts?: string; unproven: BlockPart[] }[] = [
   // geth on the chain of execution-apis, recorded
   {
@@ -42,14 +42,14 @@ const blocks: readonly { file: string; receipts?: string; unproven: BlockPart[] 
   { file: `${samples}eth_getBlockByNumber-7`, unproven: hashesOnly },
   { file: `${samples}eth_getBlockByNumber-9`, unproven: hashesOnly },
   { file: `${samples}eth_getBlockByNumber-10`, unproven: hashesOnly },
-  // Conflux eSpace, recorded: its block hash is that of its own header, not of an Ethereum one
+  // Conflux eSpace, recorded: its block hash is that of its own header format, not of an Ethereum header
   { file: `${samples}eth_getBlockByHash-1`, unproven: eSpace },
   { file: `${samples}eth_getBlockByHash-2`, unproven: eSpace },
   { file: `${samples}eth_getBlockByNumber-1`, unproven: eSpace },
   { file: `${samples}eth_getBlockByNumber-2`, unproven: eSpace },
   { file: `${samples}eth_getBlockByNumber-3`, unproven: eSpace },
   { file: `${samples}eth_getBlockByNumber-4`, unproven: eSpace },
-  // Published: labelled with networks they are not all of, but their headers hash
+  // Published with labels of the wrong networks, but with right header hashes
   { file: `${samples}eth_getBlockByHash-9`, unproven: hashesOnly },
   { file: `${samples}eth_getBlockByHash-10`, unproven: hashesOnly },
   { file: `${samples}eth_getBlockByNumber-16`, unproven: wholeTransactions },
@@ -66,7 +66,7 @@ const blocks: readonly { file: string; receipts?: string; unproven: BlockPart[] 
   },
   { file: `${erigon}eth_getBlockByNumber/test_01`, unproven: hashesOnly },
   { file: `${erigon}eth_getBlockByNumber/test_12`, unproven: wholeTransactions },
-  // go-ethereum's own expectations
+  // Expected answers in go-ethereum's tests
   { file: `${geth}eth_getBlockByHash-hash-1`, unproven: hashesOnly },
   {
     file: `${geth}eth_getBlockByHash-hash-genesis`,
@@ -81,7 +81,7 @@ const blocks: readonly { file: string; receipts?: string; unproven: BlockPart[] 
   { file: `${geth}eth_getBlockByNumber-tag-latest`, unproven: hashesOnly },
 ];
 
-/** What cannot be proven, and why. */
+/** Blocks with a part that cannot be proven, with the reason. */
 const failing: readonly { file: string; part: BlockPart; why: string }[] = [
   {
     file: `${samples}eth_getBlockByHash-8`,
@@ -109,7 +109,7 @@ const failing: readonly { file: string; part: BlockPart; why: string }[] = [
 const headers: readonly { file: string; holds: boolean }[] = [
   { file: `${samples}eth_getUncleByBlockHashAndIndex-1`, holds: false }, // invented, without mixHash and nonce
   { file: `${samples}eth_getUncleByBlockHashAndIndex-2`, holds: true },
-  { file: `${samples}eth_getUncleByBlockHashAndIndex-3`, holds: true }, // of mainnet, whatever its label says
+  { file: `${samples}eth_getUncleByBlockHashAndIndex-3`, holds: true }, // of mainnet, although its label says otherwise
   { file: `${samples}eth_getUncleByBlockNumberAndIndex-1`, holds: true },
   { file: `${samples}eth_getUncleByBlockNumberAndIndex-2`, holds: true },
   ...[
@@ -125,11 +125,11 @@ const headers: readonly { file: string; holds: boolean }[] = [
   { file: `${geth}eth_getHeaderByNumber-tag-pending`, holds: false }, // pending, has no hash
 ];
 
-/** Receipts whose block is in no vector: where they stand is all that can be looked at. */
+/** Receipts whose block is in no vector: only their positions can be checked. */
 const lonelyReceipts: readonly string[] = [
   `${samples}eth_getBlockReceipts-2`, // the same as -7
-  `${samples}eth_getBlockReceipts-9`, // an invented documentation example
-  `${samples}eth_getBlockReceipts-10`, // published, cut to four of its receipts
+  `${samples}eth_getBlockReceipts-9`, // an invented example from documentation
+  `${samples}eth_getBlockReceipts-10`, // published, truncated to four receipts
   `${erigon}eth_getBlockReceipts/test_10`,
   ...[
     "block-with-blob-tx",
@@ -142,7 +142,7 @@ const lonelyReceipts: readonly string[] = [
   ].map((name) => `${geth}eth_getBlockReceipts-${name}`),
 ];
 
-/** A file of any of the three sets holds one answer. */
+/** Reads the answer in a file of any of the three sets. */
 function read(file: string): unknown {
   const content: unknown = JSON.parse(readFileSync(`${shared}${file}.json`, "utf8"));
   const exchange = Array.isArray(content) && file.startsWith(erigon) ? content[0] : content;

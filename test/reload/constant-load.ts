@@ -1,11 +1,11 @@
-// Callers who never stop, and look at every answer: whatever is not a result is written down.
+// Callers that call all the time and check every answer: they note each answer without a result.
 import { setTimeout as pause } from "node:timers/promises";
 import { post } from "../support/ask.ts";
 
 export type Load = {
   readonly faults: readonly string[];
   readonly answers: () => number;
-  /** Resolves when each caller was answered once more. */
+  /** Resolves when each caller has got an answer to a further call. */
   again(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -45,7 +45,7 @@ export function keepCalling(url: string, questions: readonly Question[]): Load {
   };
 }
 
-/** Each by itself, and all as a batch. */
+/** The body of each call, and of a batch of all. */
 function bodiesOf(questions: readonly Question[]): string[] {
   const calls = questions.map(([method, params], id) => ({ jsonrpc: "2.0", id, method, params }));
   return [...calls, calls].map((body) => JSON.stringify(body));

@@ -1,4 +1,4 @@
-// Another configuration for the running gateway, while callers call: over a real anvil.
+// Reloads of the running gateway while callers call: over a real anvil.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";

@@ -1,5 +1,5 @@
-// What nobody may read: keys, tokens, and how nodes and the shared state are reached. Looked for in all
-// that the gateway says, while it answers, refuses, fails and takes another configuration.
+// Secrets must not leak: keys, tokens, and the URLs of nodes and of the shared state. The test searches all output of a
+// gateway that answers, refuses, fails and reloads.
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
@@ -24,7 +24,7 @@ afterAll(async () => {
   anvil?.close();
 });
 
-/** All different, so that what is found says where it came from. */
+/** A different secret for each use, so that a leak shows its origin. */
 const secret = (what: string, version: string): string => `${what}-s3cr3t-${version}`;
 
 const settings = (version: string, changed: object = {}): GatewaySettings => {
@@ -102,7 +102,7 @@ it("says no secret to anybody", async (context) => {
   await until("the log is read", async () => gateway.process.stdout?.destroyed);
   const all = [...heard, ...gateway.log.map((line) => JSON.stringify(line))];
   expect(all.filter((text) => text.includes("s3cr3t"))).toEqual([]);
-  // The looking itself: what was to be seen was seen.
+  // Checks the search itself: the output has what it should have.
   expect(all.join("\n")).toContain("networks.main.upstreams[0].url: changed");
   expect(all.join("\n")).toContain("headgate_upstream_usable");
 });

@@ -1,4 +1,4 @@
-// A node that is reached by a long way: passes everything on to another one, later.
+// A proxy that passes calls on to a node after a delay.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -6,9 +6,9 @@ import { post } from "../support/ask.ts";
 
 export type SlowNode = {
   readonly url: string;
-  /** The methods that it was asked for. */
+  /** The methods that callers asked for. */
   readonly asked: readonly string[];
-  /** How long it takes, in milliseconds. */
+  /** The delay in milliseconds. */
   delayMs: number;
   close(): void;
 };

@@ -1,5 +1,5 @@
-// Calls that go to a node together, over the real process: nodes that take batches well, and nodes that make of them
-// whatever they like. Each caller gets its own answer all the same.
+// Calls that go to a node as one batch, over the real process: some nodes handle batches well, others break them in
+// many ways. Each caller gets its own answer all the same.
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeNode, httpNode } from "../support/fake-node.ts";
@@ -10,7 +10,7 @@ import { textOf } from "../support/request-text.ts";
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 
-/** What is stored at a slot is the slot itself: so that each answer can be told from the others. */
+/** The value of each slot is the slot's number, so that each answer is different. */
 function answerTo({ id, method, params }: Call): string {
   const known: Record<string, string> = { eth_chainId: "0x1", eth_blockNumber: "0x10" };
   return JSON.stringify({ jsonrpc: "2.0", id, result: known[method] ?? params[1] });
@@ -18,7 +18,7 @@ function answerTo({ id, method, params }: Call): string {
 
 type Misdeed = (calls: readonly Call[], response: ServerResponse) => void;
 
-/** The gateway sends what it has to say by itself long before. */
+/** A delay far above the gateway's own timeout for a batch. */
 const SLOW_MS = 8_000;
 
 const MISDEEDS: Readonly<Record<string, Misdeed>> = {
@@ -50,7 +50,7 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
 };
 
 const nodes = new Map<string, FakeNode>();
-/** How many requests each got from callers' calls, and how many members they had. */
+/** The number of requests from callers' calls at each node, and of batch members in them. */
 const seen = new Map<string, { single: number; batches: number; members: number }>();
 let gateway: RunningGateway;
 
@@ -125,7 +125,7 @@ describe("of calls that come together", () => {
       return batches + single;
     };
     let from = 10_000;
-    // On a machine that is busy with other things it takes a few more until that is found.
+    // On a busy machine the gateway needs a few rounds more to find the batch size.
     await until("a hundred calls are few requests", async () => {
       const before = requests();
       from += 100;

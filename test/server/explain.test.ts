@@ -1,4 +1,4 @@
-// How an answer came about, told to callers that may ask for it, and to operators of slow and failed calls.
+// Explanations of answers, for callers with permission, and of slow and failed calls for operators.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { post } from "../support/ask.ts";
@@ -12,7 +12,7 @@ let good: ScriptedNode;
 let gateway: RunningGateway;
 
 const SECRET = "a-secret-in-the-path";
-/** It asks them at moments that no test knows: a node that failed then would not be asked first. */
+/** The gateway's own calls, at unknown moments: if the node failed at them, the gateway would not ask it first. */
 const OF_THE_GATEWAY = ["eth_chainId", "eth_blockNumber", "eth_getBlockByNumber"];
 
 beforeAll(async () => {

@@ -1,5 +1,5 @@
-// Whatever a person or a fuzzer sends gets a clear answer: the process never dies, never answers 5xx,
-// and never echoes an id that was not sent.
+// Any input of a person or a fuzzer gets a clear answer: the process never dies, never answers 5xx, and never echoes
+// an id that was not sent.
 import fc from "fast-check";
 import { Pool } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -15,7 +15,7 @@ let gateway: RunningGateway;
 let pool: Pool;
 
 beforeAll(async () => {
-  // What cannot be the answer to a log query would be a lie: no node could answer, and that is a 502.
+  // A wrong result for a log query would count as a lie: then no node could answer, and the status would be 502.
   node = await startScriptedNode((asked) =>
     result(asked, asked.method === "eth_getLogs" ? "[]" : '"0x10"'),
   );
@@ -93,7 +93,7 @@ const id = fc.oneof(
   ),
 );
 
-/** A call as text, most of them valid, with members in any order, doubled or left out. */
+/** A call as text, mostly valid, with members in any order, doubled or left out. */
 const call = fc
   .record({
     id: fc.option(id),
@@ -117,7 +117,7 @@ const call = fc
     return `{${[...members.slice(turn), ...members.slice(0, turn)].join(",")}}`;
   });
 
-/** The text with a piece cut out, doubled, or replaced by rubbish. */
+/** The text with a part removed, or replaced by rubbish. */
 const broken = fc
   .record({ text: call, at: fc.nat(200), length: fc.nat(30), rubbish: fc.string({ maxLength: 6 }) })
   .map(({ text, at, length, rubbish }) => text.slice(0, at) + rubbish + text.slice(at + length));
@@ -178,7 +178,7 @@ const parsedOr = (text: string, otherwise: unknown): unknown => {
   }
 };
 
-/** An answer's id is null, or the one sent; 0 stands for one that was left out. */
+/** Expects that an answer's id is null, the sent one, or 0 for an id that was left out. */
 function expectOwnId(answer: unknown, asked: unknown): void {
   const { id: echoed } = answer as { id: unknown };
   const sent = typeof asked === "object" && asked !== null ? (asked as { id?: unknown }).id : null;

@@ -1,4 +1,4 @@
-// A real node that is reached over its Unix socket alone.
+// A real node that listens on a Unix socket only.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ describe.skipIf(!command)("a node behind a Unix socket", () => {
     const transfer = { from: account, to: account, value: "0x1" };
     const hash = await atNode<string>("eth_sendTransaction", transfer);
     await until("it is mined", () => atNode("eth_getTransactionReceipt", hash));
-    // What anvil does not have is made from what it has.
+    // anvil lacks this method; the gateway answers it with another one.
     expect(await read(at, "eth_getTransactionReceiptsByBlock", "latest")).toMatchObject([
       { transactionHash: hash },
     ]);
@@ -99,7 +99,7 @@ describe.skipIf(!command)("a node behind a Unix socket", () => {
       code: -32601,
       message: "the method eth_nope does not exist/is not available",
     });
-    // One caller's parameters that cannot be read are no reason to refuse the next caller.
+    // One caller's invalid parameters must not make the gateway refuse the next caller's.
     expect((await ask(at, "eth_feeHistory", [{}])).error).toBeDefined();
     expect(await read(at, "eth_feeHistory", "0x1", "latest", [])).toHaveProperty("oldestBlock");
   });
@@ -116,7 +116,7 @@ describe.skipIf(!command)("a node behind a Unix socket", () => {
   it("is found again after it was away", async () => {
     expect(Number(await read<string>(url, "eth_blockNumber"))).toBeGreaterThan(0);
     for (const pid of await nodesListeningOn([nodeUrl])) process.kill(pid, "SIGKILL");
-    // It is started anew, with a chain that begins anew.
+    // The node restarts with a new chain.
     await until(
       "the gateway tells of the new chain",
       async () => (await ask(url, "eth_blockNumber")).result === "0x0",

@@ -1,4 +1,4 @@
-// Whoever looks for a line of a call's journey reads few files: no more of them than was decided.
+// A call's journey must pass few files, so that a developer finds a line of it soon; the limit was decided.
 import { expect, it } from "vitest";
 import { journeys } from "../support/journeys.ts";
 

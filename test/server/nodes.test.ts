@@ -1,4 +1,4 @@
-// Settings of nodes, over the real process: who is asked, how often, and on what vendors must agree.
+// Settings of nodes, over the real process: the order in which nodes are asked, their rates, and agreement of vendors.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,12 +17,12 @@ import {
 
 const CALL = [{ to: `0x${"11".repeat(20)}` }, "0x5"];
 
-/** What each node says to eth_call; by the names that the tests use. */
+/** Each node's result of eth_call, by the node's name. */
 const says = new Map<string, string>();
 const nodes = new Map<string, ScriptedNode>();
 let gateway: RunningGateway;
 
-/** In all networks. */
+/** The number of upstreams in all networks. */
 const UPSTREAMS = 9;
 const NAMES = ["honest", "other", "liar", "cheap", "dear", "slow-plan", "tight"];
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
   for (const name of NAMES) {
     const node = await startScriptedNode((call) => {
       if (call.method === "eth_blockNumber") return result(call, '"0x10"');
-      // The gateway asks for the newest block on its own, at moments that no test knows.
+      // The gateway asks for the newest block by itself, at unknown moments.
       if (call.method === "eth_getBlockByNumber") return result(call, "null");
       if (call.method === "eth_gasPrice")
         return failure(call, '{"code":-32005,"message":"rate limit exceeded"}');
@@ -60,7 +60,7 @@ beforeAll(async () => {
       },
       priced: {
         ...network,
-        hedging: { share: 0 }, // a pause of the machine would be taken for the node's
+        hedging: { share: 0 }, // a pause of the machine would look like a slow node
         upstreams: [upstream("dear", { price: 10 }), upstream("cheap", { price: 1 })],
       },
       planned: {
@@ -70,7 +70,7 @@ beforeAll(async () => {
       limited: { ...network, upstreams: [upstream("tight")] },
     },
   });
-  // Which of them have a vote, and which one is the cheaper, is asked of all.
+  // Votes and prices matter only once all nodes can be asked.
   await until("all nodes can be asked", async () => {
     const usable = gateway.log.filter(({ msg }) => msg === "upstream is usable");
     return usable.length === UPSTREAMS;
@@ -164,7 +164,7 @@ describe("of two healthy nodes", () => {
 describe("a node's budget", () => {
   it("of the month is kept to the last credit, and the metrics tell it", async () => {
     const url = gateway.endpoint("planned");
-    // Two credits are left for what is not a call of a caller: who it is was asked once.
+    // Of 20 credits a caller gets at most one call of 10: the gateway's own calls, such as the chain id, took some.
     const told = [];
     for (let count = 0; count < 3; count += 1) told.push(await ask(url, "eth_call", CALL));
     const refused = told.filter(({ error }) => error !== undefined);

@@ -1,4 +1,4 @@
-// What is refused costs its sender more than the gateway; against the real process.
+// A refused request costs its sender more than the gateway; against the real process.
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AttackTarget } from "../../bench/attacks/attack.ts";
@@ -38,7 +38,7 @@ afterAll(async () => {
   await node.close();
 });
 
-/** From an address of its own, as far as the gateway can tell. */
+/** Sends a request from a loopback address of its own. */
 async function send(
   from: string,
   key: string,
@@ -55,7 +55,7 @@ async function send(
   return { status: Number(text.slice(9, 12)), text };
 }
 
-/** How many requests of the key were refused by a rule. */
+/** The number of the key's requests that a rule refused. */
 async function refusedOf(key: string, rule: "Again" | "Rate"): Promise<number | undefined> {
   const url = gateway.metricsUrl.replace("/metrics", `/usage?rows=none&key=${key}`);
   const { total } = (await (await fetch(url)).json()) as { total: Record<string, number> };
@@ -76,16 +76,16 @@ describe("a body that is little to send and much to read", () => {
     const seen: number[] = [];
     for (let count = 0; count < 5; count += 1)
       seen.push((await send(from, "test-key", bomb?.body ?? "", bomb?.headers)).status);
-    expect(seen.slice(0, 2)).toEqual([413, 429]); // each counts for the mebibyte that it is
+    expect(seen.slice(0, 2)).toEqual([413, 429]); // each body counts with its unpacked mebibyte
     expect(seen.slice(1).every((status) => status === 429)).toBe(true);
     const { text } = await send(from, "test-key", CALL);
     expect(text).toMatch(/^HTTP\/1.1 429 [\s\S]*Connection: close[\s\S]*Retry-After: \d+/i);
     expect(text).toContain('"too many refused requests","data":{"rule":"refusals"');
-    expect((await send(from, "other-key", CALL)).status).toBe(200); // its neighbour behind a NAT
-    expect((await send("127.0.1.3", "test-key", CALL)).status).toBe(200); // its fellow elsewhere
+    expect((await send(from, "other-key", CALL)).status).toBe(200); // another key at the same address, as behind a NAT
+    expect((await send("127.0.1.3", "test-key", CALL)).status).toBe(200); // the same key at another address
     const metrics = await (await fetch(gateway.metricsUrl)).text();
     expect(metrics).toMatch(/headgate_requests_turned_away_total [1-9]/);
-    // The second to fifth, and the call.
+    // The second to fifth body, and the call.
     await until("the key's usage tells it", async () => (await refusedOf("test", "Again")) === 5);
   });
 });
@@ -104,7 +104,7 @@ describe("what is refused is counted", () => {
   });
 
   it("guessed keys, before their refusals come", async () => {
-    // The first ten are refused at once, the others later and later: nobody waits for those.
+    // The gateway refuses the first ten at once and delays the others more and more: the test does not wait for those.
     const over = new AbortController();
     const guesses = Array.from({ length: 30 }, () =>
       send("127.0.2.1", "a-guess", CALL, "", over.signal),
@@ -126,10 +126,10 @@ describe("what is refused is counted", () => {
     expect((await send(from, "poor-key", big)).status).toBe(200);
     const { text } = await send(from, "poor-key", big);
     expect(text).toMatch(/^HTTP\/1.1 429 [\s\S]*"rate limit exceeded"/);
-    expect((await send(from, "poor-key", CALL)).status).toBe(200); // there is room for a small one
+    expect((await send(from, "poor-key", CALL)).status).toBe(200); // the limit leaves room for a small call
     for (let count = 0; count < 20; count += 1) await send(from, "poor-key", "nonsense");
     expect((await send(from, "poor-key", CALL)).status).toBe(429);
-    // The call, and the third body, of which no call was read.
+    // The call, and the third body, of which the gateway read no call.
     await until("the key's usage tells it", async () => (await refusedOf("poor", "Rate")) === 2);
   });
 });

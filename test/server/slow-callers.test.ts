@@ -1,4 +1,4 @@
-// Slow, silent and greedy callers, and nodes that are away: nothing holds the server.
+// Slow, silent and greedy callers, and nodes that are away: nothing blocks the server.
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ const SECRET_PATH = "s3cr3t-project-key";
 
 let node: ScriptedNode;
 let gateway: RunningGateway;
-/** Lets the answers to eth_getBalance go, which the node holds back. */
+/** Sends the node's delayed answers to eth_getBalance. */
 let release: () => void = () => undefined;
 
 const bigLogs = `[${Array.from({ length: 80_000 }, () => `{"data":"0x${"ab".repeat(300)}"}`).join(",")}]`;
@@ -35,7 +35,7 @@ beforeAll(async () => {
         release = () => response.end(result(call, '"0x1"'));
         return undefined;
       case "eth_call":
-        return undefined; // never
+        return undefined; // no answer
       case "eth_gasPrice":
         response.destroy();
         return undefined;
@@ -101,8 +101,8 @@ describe("a caller that is too slow", () => {
 
 describe("upstreams that do not answer", () => {
   it.each([
-    ["main", "eth_call", [{ to: ADDRESS }, "0x1"], 504, "upstream timeout"], // the caller's deadline
-    ["brief", "eth_call", [{ to: ADDRESS }, "0x1"], 504, "upstream timeout"], // the node's own
+    ["main", "eth_call", [{ to: ADDRESS }, "0x1"], 504, "upstream timeout"], // the call's deadline
+    ["brief", "eth_call", [{ to: ADDRESS }, "0x1"], 504, "upstream timeout"], // the upstream's timeout
     ["main", "eth_gasPrice", [], 502, "no upstream could answer"],
     ["gone", "eth_syncing", [], 503, "no upstream is available for this network"],
     ["wrong", "eth_syncing", [], 503, "no upstream is available for this network"],
@@ -148,10 +148,10 @@ it("an answer of 50 MB passes with at most two copies in memory", async () => {
     method: "eth_getTransactionReceiptsByBlock",
     params,
   });
-  // One of its own: those deadlines are for callers that are too slow, not for a machine that is.
+  // A gateway of its own with the default deadlines: the short ones are for slow callers, not for a slow machine.
   const upstreams = [{ url: node.url }];
   const patient = await startGatewayProcess({
-    // What is followed has a thread of its own, which begins beside this.
+    // Without a followed chain: that would start a thread beside this measurement.
     networks: { main: { family: "evm", chainId: 1, window: { blocks: 0 }, upstreams } },
   });
   stopLater.push(patient);
@@ -160,7 +160,7 @@ it("an answer of 50 MB passes with at most two copies in memory", async () => {
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   };
   const before = peakMiB();
-  // One answer: of several, one that was not collected yet would count with the next.
+  // One answer only: an earlier one that is not collected yet would count too.
   const response = await post(patient.endpoint("main"), body);
   const text = await response.text();
   expect(text.length).toBe(bigLogs.length + '{"jsonrpc":"2.0","id":1,"result":}'.length);

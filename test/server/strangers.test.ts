@@ -1,4 +1,5 @@
-// Who may hold a connection, and who is answered while others hold them; against the real process.
+// The limits of connections, and the callers that are answered while strangers hold connections; against the real
+// process.
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import type { Socket } from "node:net";
@@ -16,7 +17,7 @@ const CHAIN_ID = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
 
 let node: ScriptedNode;
 let gateway: RunningGateway;
-/** Lets the node answer calls that it holds back. */
+/** Functions that send the node's delayed answers. */
 const held: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -48,7 +49,7 @@ const target = (localAddress: string): AttackTarget => ({
 
 type HttpReply = { status: number | undefined; id: unknown; socket: Socket; text: string };
 
-/** One request over the agent. */
+/** Sends one request over the agent. */
 async function ask(agent: Agent, path: string, body?: string): Promise<HttpReply> {
   const { hostname, port } = new URL(gateway.url);
   const headers = { "content-type": "application/json" };
@@ -79,7 +80,7 @@ const connectionsOf = async (): Promise<Record<string, number>> => {
   return Object.fromEntries(found.map(([, name, count]) => [name, Number(count)]));
 };
 
-/** All of them at once, kept open until `use` is over. */
+/** Opens the strangers' connections at once, and keeps them open until `use` is over. */
 async function beside(
   addresses: readonly string[],
   { count, word }: { count: number; word?: number },
@@ -109,7 +110,7 @@ describe("strangers who keep their connections", () => {
       for (let turn = 0; turn < 5; turn += 1) {
         expect(await callOver(fresh)).toMatchObject({ status: 200, id: expect.any(String) });
         expect(await ask(fresh, "/healthz")).toMatchObject({ status: 200, text: "ok\n" });
-        // On the connection that it always had.
+        // Over the connection that it has had from the beginning.
         expect((await callOver(regular)).socket).toBe(before.socket);
       }
       const { stranger = 0 } = await connectionsOf();
@@ -138,7 +139,7 @@ describe("callers with a key", () => {
     expect(await callOver(next)).toMatchObject({ status: 200 });
     idle.destroy();
     next.destroy();
-    // Else they would take places from the next test's, of which no key was seen yet.
+    // These connections must be gone before the next test, whose connections have shown no key yet.
     await until("they have gone", async () => (await connectionsOf())["known"] === 0);
   });
 
@@ -188,7 +189,7 @@ describe("every answer has a request id", () => {
     ["a tunnel", "CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n", 405],
   ];
 
-  /** Without a token, what there is is nobody's business; and nothing there is for HTTP/1.0. */
+  /** Statuses that differ on the admin port: without a token no path is revealed, and HTTP/1.0 needs a Host. */
   const onAdmin: Record<string, number> = {
     "a path that is none": 401,
     "HTTP/1.0 without a Host": 400,

@@ -1,4 +1,4 @@
-// A real node takes transactions whose answers are lost: sending one is safe to repeat.
+// A real node takes transactions whose answers are lost: repeating the submission is safe.
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
@@ -13,7 +13,7 @@ import {
   startScriptedNode,
 } from "../support/scripted-node.ts";
 
-/** One of those that anvil gives funds. */
+/** One of the accounts with funds on anvil. */
 const account = privateKeyToAccount(
   "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
 );
@@ -21,12 +21,12 @@ const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
 describe.skipIf(!isHere)("a transaction", () => {
   let anvil: AnvilNode;
-  /** Passes everything on, but the answers to transactions are lost. */
+  /** Passes calls on, but loses the answers to transactions. */
   let losing: ScriptedNode;
   let passing: ScriptedNode;
   let second: ScriptedNode;
   let hidden: ScriptedNode;
-  /** Takes nothing, and answers a hash of its own. */
+  /** Takes no transaction, and answers with a hash of its own. */
   let lying: ScriptedNode;
   let gateway: RunningGateway;
   let nonce: number;
@@ -58,7 +58,7 @@ describe.skipIf(!isHere)("a transaction", () => {
     lying = await startScriptedNode((call) => resultOf(call, `"0x${"ab".repeat(32)}"`));
     const of = (nodes: readonly ScriptedNode[], settings: object = { window: { blocks: 0 } }) => ({
       family: "evm",
-      chainId: 1, // what doubles say that they are of
+      chainId: 1, // the chain id that the proxies claim
       upstreams: nodes.map((node, index) => ({
         ...{ name: `node-${index}`, url: node.url },
         private: node === hidden,
@@ -94,7 +94,7 @@ describe.skipIf(!isHere)("a transaction", () => {
       const raw = await sign(1n);
       const hash = keccak256OfData(raw);
       expect(await send(name, raw)).toMatchObject({ result: hash }); // the answer is lost
-      expect(await send(name, raw)).toMatchObject({ result: hash }); // it waits in the pool
+      expect(await send(name, raw)).toMatchObject({ result: hash }); // the transaction is in the pool
       await mine();
       expect(await send(name, raw)).toMatchObject({ result: hash }); // its nonce is used
       const receipt = await read(anvil.url, "eth_getTransactionReceipt", hash);

@@ -1,4 +1,4 @@
-// What the tests of traces stand on: a real node behind two others, which note, hold and fail what they are told to.
+// The nodes of the tests of tracing: two proxies before a real node, which note calls, and hold or fail some of them.
 import { once as eventOf } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,7 @@ import { type RunningGateway, startGatewayProcess } from "../support/gateway-pro
 import { textOf } from "../support/request-text.ts";
 import { startTraceCollector, type TraceCollector, taken } from "../support/trace-collector.ts";
 
-/** In front of the node: it notes what it is sent, holds some methods for good, and fails at others. */
+/** A proxy before the node: it notes the calls, and fails at one method. */
 type FrontNode = {
   readonly url: string;
   readonly asked: { readonly method: string; readonly headers: IncomingHttpHeaders }[];
@@ -16,7 +16,7 @@ type FrontNode = {
   close(): void;
 };
 
-/** What the node does that is asked first: which one that is, no test can know on a busy machine. */
+/** Orders to the proxy that is asked first, which is unknown on a busy machine: each holds or fails for one call. */
 type Once = { holds: string | undefined; fails: string | undefined };
 
 const takenFrom = (once: Once, act: keyof Once, method: string): boolean => {
@@ -54,9 +54,9 @@ type TracedNodes = {
   readonly anvil: AnvilNode;
   readonly fronts: Readonly<Record<"first" | "second", FrontNode>>;
   readonly once: Once;
-  /** For a gateway over both. */
+  /** The settings of a gateway over both proxies. */
   settingsWith(tracing: object | undefined, more?: object): { readonly networks: object };
-  /** Nothing is held or fails, and nothing was asked. */
+  /** Removes the orders and the noted calls. */
   reset(): void;
   close(): void;
 };
@@ -76,7 +76,7 @@ async function startTracedNodes(): Promise<TracedNodes> {
       networks: {
         main: {
           ...{ family: "evm", chainId: anvil.chainId, window: { blocks: 0 } },
-          hedging: { share: 1, least: "2s", most: "2s" }, // a busy machine answers later than it usually does
+          hedging: { share: 1, least: "2s", most: "2s" }, // a busy machine answers more slowly than usual
           upstreams: [
             { name: "first", url: fronts.first.url, price: 1 },
             { name: "second", url: fronts.second.url, price: 10 },
@@ -102,7 +102,7 @@ async function startTracedNodes(): Promise<TracedNodes> {
 
 export const COLLECTOR_TOKEN = "a-token-for-the-collector";
 
-/** A gateway over both nodes, whose traces go to a collector. */
+/** A gateway over both proxies, whose traces go to a collector. */
 export class TracedGateway {
   readonly nodes: TracedNodes;
   readonly collector: TraceCollector;
@@ -136,7 +136,7 @@ export class TracedGateway {
     return (await post(this.gateway.endpoint("main"), JSON.stringify(body), headers)).json();
   }
 
-  /** What the nodes were sent of traces with calls of the method. */
+  /** The `traceparent` headers that the nodes got with calls of the method. */
   askedFor(wanted: string) {
     return Object.values(this.nodes.fronts)
       .flatMap(({ asked }) => asked)
@@ -144,7 +144,7 @@ export class TracedGateway {
       .map(({ headers }) => headers["traceparent"]);
   }
 
-  /** The collector takes what it is sent; nothing is held or fails, and nothing was asked. */
+  /** Removes all orders and noted calls; the collector accepts requests again. */
   reset(): void {
     this.nodes.reset();
     this.collector.answer = taken;
@@ -159,7 +159,7 @@ export class TracedGateway {
 
 let traces = 0;
 
-/** A new trace of a caller, and the headers that say so. */
+/** A new trace of a caller, with its headers. */
 export const callersTrace = (flags: "00" | "01") => {
   traces += 1;
   const traceId = traces.toString(16).padStart(32, "a");

@@ -1,4 +1,4 @@
-// A collector of traces is in nobody's way, whatever it does: while calls are answered, over a reload, and at the end.
+// A collector that fails in any way affects neither calls, nor a reload, nor the end of the gateway.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readGauge } from "../faults/watch.ts";
 import { post } from "../support/ask.ts";
@@ -52,7 +52,7 @@ describe("a collector", () => {
     await traced.send(traced.call("eth_chainId"));
     await until("it is sent there", async () => other.spans.length === 1);
     await other.close();
-    // Away: what comes beyond the queue is dropped while the sender tries again.
+    // The collector is away: traces beyond the queue are dropped while the sender retries.
     for (let time = 0; time < 12; time += 1) await traced.send(traced.call("eth_chainId"));
     expect(await outcomes("dropped")).toBeGreaterThanOrEqual(7);
     const changed = await traced.gateway.reload(traced.nodes.settingsWith(undefined));

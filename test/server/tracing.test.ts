@@ -1,5 +1,5 @@
-// Traces of calls, over the real process, a real node, and a collector that reads what it is sent: who was asked for
-// a call, and where it stands in its caller's trace.
+// Traces of calls, over the real process, a real node, and a collector that parses its requests: the attempts of a
+// call, and its place in its caller's trace.
 import { once } from "node:events";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";

@@ -19,7 +19,7 @@ const SHA3 = '{"jsonrpc":"2.0","id":7,"method":"web3_sha3","params":["0x"]}';
 const EMPTY_HASH = "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470";
 const ADDRESS = `0x${"11".repeat(20)}`;
 
-/** Calls that the node answers when the test says so. */
+/** Calls that the node answers when the test releases them. */
 const held: { call: NodeCall; response: ServerResponse }[] = [];
 const release = (): void => {
   for (const { call, response } of held.splice(0)) response.end(result(call, '"0x1234"'));
@@ -238,7 +238,7 @@ describe("a handshake is refused as a request is", () => {
   });
 });
 
-/** All that comes until the connection ends. */
+/** All bytes until the connection ends. */
 async function rawAnswer(lines: readonly string[], body = ""): Promise<string> {
   const socket = plainSocket();
   socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
@@ -282,7 +282,7 @@ describe("a key's rules hold", () => {
     for (let id = 0; id < 300; id += 1) socket.send(callText(id, "eth_chainId"));
     await all;
     const refused = answers.filter(({ error }) => error?.code === -32005);
-    // 200 at once, and 20 more with each second that the test takes.
+    // The rate allows 200 at once, and 20 more with each second that the test takes.
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.length).toBeLessThanOrEqual(100);
     expect(refused[0]).toMatchObject({ error: { data: { rule: "messages", limit: 20 } } });
@@ -373,7 +373,7 @@ describe("a caller that is gone", () => {
       const metrics = await (await fetch(strict.metricsUrl)).text();
       return metrics.includes('headgate_answers_cut_total{why="slow"} 1');
     });
-    // 64 at once, and as many as the machine's own buffers take.
+    // 64 calls at once, and as many as fit into the machine's own buffers.
     expect(node.calls.length - before).toBeLessThan(120);
     socket.resume();
     expect((await closed)[0]).toBe(1006);

@@ -1,6 +1,6 @@
-// Many callers at once whose right answers are known byte for byte, while others leave in the middle, pause, and go on: whoever
-// is given a whole answer is given the right one, and what is cut off is the beginning of it. Chunks of memory are used
-// again and again for answers (docs/decisions/0043), so a mistake there would send one caller another one's bytes.
+// Many concurrent callers whose right answers are known byte for byte, while others leave in the middle, pause, and go
+// on: a complete answer is the right one, and a truncated one is its beginning. The gateway reuses chunks of memory
+// for answers (docs/decisions/0043), so a mistake there would send one caller another caller's bytes.
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { readGauge } from "../faults/watch.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
@@ -32,11 +32,11 @@ const blocks = Array.from(
 const hashes = blocks.flatMap(({ signed }) => signed.map(({ hash }) => hash));
 const hex = (number: number): string => `0x${number.toString(16)}`;
 
-/** In a body, and in the answers, which have the ids: it becomes the mark of one request. */
+/** The part of the ids that each request replaces by a mark of its own, in its body and in the expected answers. */
 const MARK = "mark-of-request";
 type Member = { readonly method: string; readonly params: readonly unknown[] };
 
-/** Some of each: what is read of the store, what goes to a node, and what is refused. */
+/** Members of all kinds: read from the store, forwarded to a node, refused. */
 const members: readonly ((random: Random) => Member)[] = [
   (random) => ({ method: "eth_getTransactionReceipt", params: [random.one(hashes)] }),
   (random) => ({ method: "eth_getTransactionReceipt", params: [random.one(hashes)] }),
@@ -77,7 +77,7 @@ function bodyOf(random: Random): string {
   return count === 1 ? (texts[0] ?? "") : `[${texts.join(",")}]`;
 }
 
-/** What the node itself has, where the answer is the chain's. */
+/** Compares the answer with the chain itself. */
 function checkAgainstChain(body: string, answer: string): void {
   const [asked, told] = [[JSON.parse(body)].flat(), [JSON.parse(answer)].flat()];
   expect(told.map(({ id }) => id)).toEqual(asked.map(({ id }) => id));
@@ -89,7 +89,7 @@ function checkAgainstChain(body: string, answer: string): void {
   }
 }
 
-/** Of some kilobytes, so that answers of nodes are no small ones. */
+/** Code of some kilobytes, so that the node's answers are not small. */
 const codeOf = (address: unknown): string => `0x${String(address).slice(2).repeat(200)}`;
 
 const startNode = (): Promise<ScriptedNode> =>
@@ -252,14 +252,14 @@ describe.each([
     throw new Error(`${how}, byte ${at}: ${around(text)} in the place of ${around(answer)}`);
   };
 
-  /** What is told beside the answers is left out. */
+  /** Compares the answers without their explanations. */
   const checkExplained = ({ text, isWhole }: Given, answer = ""): void => {
     if (!isWhole || text === TOO_MUCH) return;
     const told = [JSON.parse(text)].flat().map(({ headgate_explain: _, ...rest }) => rest);
     expect(JSON.stringify(told) === JSON.stringify([JSON.parse(answer)].flat())).toBe(true);
   };
 
-  /** So many requests, of some callers at once. @param inTheMiddle Is called once. */
+  /** Makes `all` requests with 24 callers at once. @param inTheMiddle Is called once. */
   async function storm(all: number, inTheMiddle: () => Promise<unknown>): Promise<void> {
     let asked = 0;
     let done: Promise<unknown> | undefined;

@@ -1,6 +1,6 @@
-// A child process of lmdb.test.ts: raises a shared count, takes of a shared limit, adds to shared counters and
-// to a journal, and tells of each time that it was acknowledged. Now and then it holds a large text, so that
-// the store grows under others.
+// A child process of lmdb.test.ts: increments a shared count, takes from a shared limit, adds to shared counters and a
+// journal, and prints the count after each acknowledgement. Now and then it stores a large text, so that the store
+// grows while other processes use it.
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 
 const [path = "", name = "", timesText = ""] = process.argv.slice(2);
@@ -9,7 +9,7 @@ const bounds = { size: 1_000_000, perSecond: 0 };
 const request = { bounds, returned: 0, owed: 0, least: 1, wanted: 1, share: 1 };
 const idOf = (number: number) => ({ slot: name, number, keptMs: 60_000 });
 
-/** In any order: what one of them does at once is one step all the same. */
+/** Starts the other operations in any order: those that one process starts together are one step of the state. */
 const doTheRest = (time: number): Promise<unknown> =>
   Promise.all([
     state.take("limits all", request, idOf(time)),

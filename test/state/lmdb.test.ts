@@ -1,4 +1,4 @@
-// One LMDB that several real processes have open: no change is lost, none is made twice, whoever dies.
+// One LMDB that several real processes have open: no change is lost or made twice, even when a process dies.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(path, { recursive: true });
 });
 
-/** What it raised the count to, each time that this was acknowledged. */
+/** Starts a process that increments the count; collects the acknowledged counts. */
 function increments(name: string, times: number) {
   const child = spawn(process.execPath, ["test/state/increment.ts", path, name, String(times)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -59,7 +59,7 @@ describe("one LMDB and several processes", () => {
     expect(other.acknowledged).toHaveLength(400);
     const state = new LmdbState({ path });
     const [all, one] = await Promise.all([state.get("count all"), state.get("count one")]);
-    // The last one may have been made without that it could still be told.
+    // The last increment may have happened without its acknowledgement.
     const untold = Number(one) - killed.acknowledged.length;
     expect([0, 1]).toContain(untold);
     expect(Number(all)).toBe(400 + Number(one));

@@ -1,5 +1,5 @@
-// Operations on a real Redis whose answers are lost on their way: each happens once, whatever became of its
-// answer, and everybody who repeats it learns what it did.
+// Operations on a real Redis whose replies are lost: each happens once, whether or not its reply arrives, and a process
+// that repeats it learns its result.
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -14,7 +14,7 @@ import { openShared, type SharedState } from "../support/shared-state.ts";
 const LIMIT = 1_000_000;
 const KEPT = { keptMs: 3_600_000 };
 
-/** One process of several: what it was granted, and what it did. */
+/** One of several processes, with its granted units and the sum of its operations. */
 class Sender {
   granted = 0;
   returned = 0;
@@ -49,7 +49,7 @@ class Sender {
     });
   }
 
-  /** All three, at once. */
+  /** Sends all three operations at once. */
   async send(units: number): Promise<void> {
     const bounds = { size: LIMIT, perSecond: 0 };
     const returned = Math.min(units % 3, this.granted - this.returned);

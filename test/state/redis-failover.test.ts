@@ -1,5 +1,5 @@
-// The shared state over Redis servers that stand in for each other: a Cluster, and a master and its
-// replica behind a Sentinel.
+// The shared state over Redis servers that replace each other: a Cluster, and a master and its replica behind a
+// Sentinel.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { until } from "../support/processes.ts";

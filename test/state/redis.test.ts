@@ -1,4 +1,4 @@
-// The shared state over a real Redis: what every store does, and what happens while Redis is away.
+// The shared state over a real Redis: the contract of every store, and the time while Redis is away.
 import { readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";

@@ -1,5 +1,5 @@
-// Clients as they are, with their own ways to subscribe, over fifty blocks (in the quick run twenty) and two
-// reorganisations; and a node that forks.
+// Client libraries with their own subscriptions, over fifty blocks (twenty in the quick run) and two reorgs; and a node
+// that forks.
 import { WebSocketProvider } from "ethers";
 import { pino } from "pino";
 import { createPublicClient, webSocket } from "viem";
@@ -43,7 +43,7 @@ describe.skipIf(!isHere).each([1, 2])("over %i processes", (processes) => {
     const { hash } = await latest(anvil.url);
     return until("the client has heard of the head", async () => heard.has(hash));
   };
-  /** Two reorganisations; in the end the client has heard of all blocks that are canonical. */
+  /** Makes two reorgs; expects that the client has heard of all canonical blocks in the end. */
   const live = async (heard: ReadonlySet<string>): Promise<void> => {
     const first = Number((await latest(anvil.url)).number) + 1;
     const [many, few] = atDepth([8, 4], [20, 10]) as [number, number];
@@ -97,7 +97,7 @@ describe.skipIf(!isHere).each([1, 2])("over %i processes", (processes) => {
     await until("it has begun", async () => hashes.has(await emit(anvil)) || hashes.size > 0);
     const both = [await emit(anvil), await emit(anvil)];
     await until("both are heard of", async () => both.every((hash) => hashes.has(hash)));
-    // What is on its way when it is destroyed is rejected, and nobody waits for it.
+    // Destroying the provider rejects its pending calls, and nothing awaits those.
     await Promise.all(asked);
     await provider.destroy();
   });

@@ -1,11 +1,11 @@
-// A connection that ends, or goes silent, after so many bytes, wherever in a frame that is.
+// A connection that ends, or goes silent, after a number of bytes, even within a frame.
 import { connect, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 
 export type Cut = {
-  /** So many bytes reach the client from now on; then the connection breaks. Left out: all. */
+  /** The number of bytes that still reach the client before the connection breaks. Left out: all. */
   readonly inBytes?: number;
-  /** So many bytes of the client's leave from now on; the others are lost, and nobody is told. Left out: all. */
+  /** The number of bytes that still leave the client; later ones are lost silently. Left out: all. */
   readonly outBytes?: number;
 };
 
@@ -28,7 +28,7 @@ export class CutConnection extends Duplex {
     this.#out = outBytes;
   }
 
-  /** What comes waits in the machine's buffers, and then at the other end. */
+  /** Stops reading: bytes wait in the system's buffers, and then at the gateway. */
   hold(): void {
     this.#isHeld = true;
     this.#socket.pause();

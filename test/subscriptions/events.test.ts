@@ -1,4 +1,5 @@
-// Server-sent events over the real process and a real anvil: as curl sees them, and an EventSource that comes again.
+// Server-sent events over the real process and a real anvil: as curl reads them, and with an EventSource that
+// reconnects.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
@@ -21,7 +22,7 @@ class Reading {
   text = "";
   readonly #ending = new AbortController();
   readonly response: Response;
-  /** Resolves when the gateway ended it. */
+  /** Resolves when the gateway has ended the stream. */
   readonly ended: Promise<void>;
 
   private constructor(response: Response, ending: AbortController) {
@@ -40,7 +41,7 @@ class Reading {
     try {
       for await (const chunk of this.response.body ?? []) this.text += decoder.decode(chunk);
     } catch {
-      // It was closed here.
+      // The test closed the stream.
     }
   }
 
@@ -288,7 +289,7 @@ describe.skipIf(!isHere)("a stream of events", () => {
     const waiting = connect(port, "127.0.0.1");
     const unused = connect(port, "127.0.0.1");
     await Promise.all([once(waiting, "connect"), once(unused, "connect")]);
-    // It may be reset before the other one is answered.
+    // The gateway may reset this connection before it answers the other one.
     const unusedClosed = new Promise((resolve) => {
       unused.on("error", () => undefined).on("close", resolve);
       unused.resume();
@@ -306,7 +307,7 @@ describe.skipIf(!isHere)("a stream of events", () => {
     await unusedClosed;
     expect(await stopped).toBe(0);
     const { tookMs } = gateway.log.find(({ msg }) => msg === "ended") ?? {};
-    expect(tookMs).toBeLessThan(5_000); // of 25
+    expect(tookMs).toBeLessThan(5_000); // of the drain timeout of 25 s
     gateway = await startGatewayProcess(settings());
     await settled(gateway.endpoint("main"), anvil);
   });

@@ -1,5 +1,5 @@
-// What is told of a kind beyond heads, logs and hashes: whole transactions, and what nodes announce on a network that is
-// not followed, from one node after another.
+// Other kinds than heads, logs and hashes: whole transactions, and subscriptions relayed from nodes on a network that
+// is not followed, from one node after another.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import type { Log } from "../filters/filter-client.ts";

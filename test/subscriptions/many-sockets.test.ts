@@ -1,4 +1,4 @@
-// Very many sockets, and callers that begin them and do not go on.
+// Very many sockets, and callers that begin a handshake or message and do not complete it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -20,7 +20,7 @@ const BALANCE = `{"jsonrpc":"2.0","id":2,"method":"eth_getBalance","params":["0x
 let node: ScriptedNode;
 let gateway: RunningGateway;
 let children: ChildProcess[];
-/** Whether the node says nothing to calls. */
+/** Whether the node leaves calls unanswered. */
 let isHanging: boolean;
 
 const keys = (names: readonly string[]) => names.map((name) => ({ name, key: `${name}-key` }));
@@ -114,7 +114,7 @@ describe("callers that begin, and do not go on", () => {
   const handshake = (key: string): string =>
     `GET /main/v1/${key} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`;
 
-  /** A connection that ends with its first bytes, or the next ones, one a second. */
+  /** A connection that sends all but the last bytes at once, and then one byte a second. */
   const dribbling = (text: string): Socket => {
     const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1");
     socket.on("error", () => undefined);
@@ -128,7 +128,7 @@ describe("callers that begin, and do not go on", () => {
     return socket;
   };
 
-  /** Also by a reset. */
+  /** Resolves when the socket is closed, also by a reset. */
   const closed = (socket: Socket): Promise<void> =>
     new Promise((resolve) => socket.on("close", () => resolve()));
 
@@ -188,7 +188,7 @@ describe("callers that begin, and do not go on", () => {
 });
 
 describe("while messages are answered", () => {
-  /** Sockets of the key, each with a call that a node does not answer. */
+  /** Sockets of the key, each with a call that the node does not answer. */
   const asking = async (key: string, count: number) => {
     const sockets = await Promise.all(Array.from({ length: count }, () => opened(key)));
     const before = node.calls.length;
@@ -226,7 +226,7 @@ describe("while messages are answered", () => {
     const elapsedMs = stopwatch(gateway.process);
     expect(await gateway.stop()).toBe(0);
     expect(elapsedMs()).toBeLessThan(10_000);
-    // 1006: cut with the call that was never answered.
+    // 1006: closed with an unanswered call.
     expect(new Set(await codes)).toEqual(new Set([1006, 1012]));
   });
 
@@ -238,7 +238,7 @@ describe("while messages are answered", () => {
     const ended = once(gateway.process, "exit");
     gateway.process.kill("SIGTERM");
     const elapsedMs = stopwatch(gateway.process);
-    // Within a second of the first one it says the same.
+    // The gateway ignores a second signal within a second of the first one.
     const timer = setInterval(() => gateway.process.kill("SIGTERM"), 300);
     await ended;
     clearInterval(timer);

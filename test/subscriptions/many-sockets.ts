@@ -1,5 +1,5 @@
-// A process of many WebSockets: opens so many to a URL, answers pings, and says so when all are open. By hand: a thousand
-// sockets of a library are large themselves.
+// A process that opens many WebSockets to a URL, answers pings, and prints when all are open. Without a library, whose
+// sockets would take much memory themselves.
 import { connect, type Socket } from "node:net";
 
 const [url = "", count = "0"] = process.argv.slice(2);
@@ -13,7 +13,7 @@ const HANDSHAKE = [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
   "\r\n",
 ].join("\r\n");
-/** Masked, as all of a client's frames are. */
+/** Masked, as every frame of a client is. */
 const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 const AT_ONCE = 100;
 

@@ -1,5 +1,5 @@
-// Random schedules of blocks, reorganisations, sockets that break between any two notifications, processes that die, and
-// others that push in their place: a client that counts is told each event once, and in order. In this process.
+// Random schedules of blocks, reorgs, sockets that break between any two notifications, processes that die, and others
+// that push in their place: a client that counts gets each event once, and in order. In this process.
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
@@ -25,7 +25,7 @@ import { itInRandomWorlds } from "../support/random-worlds.ts";
 const WORLDS = atDepth(2, 10);
 const SCHEDULES = atDepth(5, 50);
 const WINDOW = 64;
-/** So few that one look tells of some blocks only. */
+/** So few items that one look tells only some of the blocks. */
 const ITEMS = 12;
 const HOLDER = "test";
 const caller = {
@@ -33,17 +33,17 @@ const caller = {
   delivery: { onSent: (task: (wasSent: boolean) => void) => task(true) },
 };
 
-/** A socket: what is handed to it arrives in order, and some of it never. */
+/** A socket: notifications arrive in order, and the last ones may never arrive. */
 class Socket implements PushChannel {
   readonly holder = HOLDER;
   subscriptions = 0;
   readonly #ending = new AbortController();
   readonly signal = this.#ending.signal;
-  /** What was handed to it and not heard, each with its count. */
+  /** The notifications that the client has not received yet, each with its count. */
   readonly handed: { readonly item: RawJson; readonly count: number }[] = [];
   pushed = 0;
   arrived = 0;
-  /** The caller takes nothing. */
+  /** The caller does not read. */
   isStuck = false;
   why: string | undefined;
   #release: (() => void)[] = [];
@@ -79,7 +79,7 @@ class Socket implements PushChannel {
   }
 }
 
-/** A process that pushes, until it is killed: then nothing that it does counts any more. */
+/** A process that pushes, until it is killed: then all its writes fail. */
 class Process {
   isDead = false;
   readonly subscriptions: Subscriptions;
@@ -129,7 +129,7 @@ class Process {
   }
 }
 
-/** A client that counts what it receives. */
+/** A client that counts the notifications that it receives. */
 class Client {
   id = "";
   received = 0;
@@ -147,7 +147,7 @@ class Client {
       this.#heads[number] = model.block(number)?.hash ?? "";
   }
 
-  /** Hears the first of what was handed to its socket. */
+  /** Receives the first notifications of its socket. */
   hear(count = this.socket.handed.length): void {
     for (const { item, count: told } of this.socket.handed.splice(0, count)) {
       this.received += 1;
@@ -212,7 +212,7 @@ class World {
     return new Process(this.followed, this.#state);
   }
 
-  /** One of the processes dies, and another one takes its place. */
+  /** Kills one of the processes, and replaces it. */
   async kill(): Promise<void> {
     const at = this.random.below(this.processes.length);
     await this.processes[at]?.kill();
@@ -226,7 +226,7 @@ class World {
   }
 }
 
-/** The old socket may be open still, or nothing may come from it any more. */
+/** Resumes on a new socket, while the old one may still be open, or may be silent. */
 async function comeAgain(world: World, client: Client): Promise<void> {
   const { random, processes } = world;
   const { socket, id, asked } = client;

@@ -1,4 +1,4 @@
-// The code that the documentation gives to users of viem and ethers, as it stands there: over a gateway that is killed.
+// The code in the documentation for users of viem and ethers, unchanged, over a gateway that is killed.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { until } from "../support/processes.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
-/** The documented code of a library, run beside the libraries: what it hears. */
+/** Runs the documented code of a library where it finds the libraries, and collects the heads. */
 class Documented {
   readonly heads: Header[] = [];
   readonly #process: ChildProcess;

@@ -1,5 +1,5 @@
-// A thousand random schedules (some, in `npm test`) of blocks and reorganisations, sockets that break at any byte, readers
-// that stop, gateways that are killed, and clients that go to another one: each is told each event once, and in order.
+// A thousand random schedules (24 in `npm test`) of blocks and reorgs, sockets that break at any byte, clients that
+// stop reading, gateways that are killed, and clients that go to another one: each gets each event once, and in order.
 import { once } from "node:events";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ import type { ScriptedNode } from "../support/scripted-node.ts";
 import { type Stream, Subscriber } from "./subscriber.ts";
 import { ToldHeads, ToldLogs } from "./told.ts";
 
-/** Each is a chain and two gateways; all clients of a round are there at the same time. */
+/** The number of worlds, each a chain and two gateways; all clients of a round run at the same time. */
 const WORLDS = atDepth(1, 4);
 const ROUNDS = atDepth(1, 5);
 const CLIENTS = atDepth(24, 50);
@@ -60,7 +60,7 @@ class World {
     await this.#redis?.close();
   }
 
-  /** Of the gateways that are there. */
+  /** The endpoints of the gateways that run. */
   endpoints(): readonly string[] {
     const there = this.#gateways.filter((_, index) => index !== this.#isDown);
     return (there.length > 0 ? there : this.#gateways).map((gateway) => gateway.endpoint());
@@ -77,7 +77,7 @@ class World {
     await pause(this.random.below(120));
   }
 
-  /** One of the gateways dies, and comes again. */
+  /** Kills one of the gateways, and starts it again. */
   async kill(): Promise<void> {
     this.#isDown = this.random.below(this.#gateways.length);
     const gateway = this.#gateways[this.#isDown];
@@ -122,7 +122,7 @@ function randomFilter(random: Random, { words }: GeneratedChain): Filter {
   return { address: some(words.addresses), topics };
 }
 
-/** What a client suffers while the chain moves, and that it was told all in the end. */
+/** Disturbs a client while the chain moves, and expects that it has all events in the end. */
 async function live(world: World, client: Subscriber, isOver: () => boolean): Promise<void> {
   for (let step = 0; step < STEPS && !client.fault; step += 1) await client.suffer();
   while (!isOver() && !client.fault) await client.suffer();

@@ -1,4 +1,4 @@
-// Subscribers that stop reading while large blocks come: what they are to be told waits in the store, not in memory.
+// Subscribers that stop reading while large blocks come: their notifications wait in the store, not in memory.
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { memory } from "../../bench/process-cost.ts";
@@ -14,7 +14,7 @@ import { ToldHeads, ToldLogs } from "./told.ts";
 
 const MB = 2 ** 20;
 const READERS = 8;
-/** Of some 700 bytes each as they are pushed. */
+/** The logs of one block, of some 700 bytes each as notifications. */
 const LOGS = 1_000;
 const LATEST = JSON.stringify({
   ...{ jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber" },
@@ -24,7 +24,7 @@ const LATEST = JSON.stringify({
 let chain: GeneratedChain;
 let node: ScriptedNode;
 let gateway: RunningGateway;
-/** So many blocks below the head the node has not any more. */
+/** The node's depth: it lacks blocks further below the head. */
 let keeps: number;
 
 const isPruned = (method: string, [reference]: readonly unknown[]): boolean => {
@@ -56,7 +56,7 @@ const settled = (): Promise<unknown> =>
     return isStored && block?.hash === chain.head.hash;
   });
 
-/** Each with blocks as large as all others. */
+/** Adds blocks of the same size, one by one, and waits until the gateway has each. */
 async function grow(blocks: number): Promise<void> {
   for (let made = 0; made < blocks; made += 1) {
     chain.extend(1);
@@ -101,7 +101,7 @@ describe("subscribers that stop reading", () => {
     await grow(2);
     for (const reader of readers) reader.hold();
     const before = await memory(gateway.process.pid ?? 0);
-    await grow(30); // 20 MB for each of them
+    await grow(30); // 20 MB for each reader
     const after = await memory(gateway.process.pid ?? 0);
     expect(after.own - before.own).toBeLessThan(80 * MB);
     for (const reader of readers) reader.goOn();

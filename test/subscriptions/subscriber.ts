@@ -1,4 +1,4 @@
-// A client that counts what it received, and comes again with the count when its connection broke.
+// A client that counts the notifications that it receives, and resumes with the count after its connection broke.
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { WebSocket } from "ws";
@@ -6,7 +6,7 @@ import type { Random } from "../support/generated-chain/random.ts";
 import { type Cut, CutConnection } from "./cut-connection.ts";
 import type { Told } from "./told.ts";
 
-/** A subscription, over all sockets. */
+/** A subscription, over all of its sockets. */
 export type Stream = { readonly told: Told; id: string; received: number };
 
 type Message = {
@@ -18,25 +18,25 @@ type Message = {
 
 export type SubscriberParts = {
   readonly random: Random;
-  /** Where the gateways listen now. */
+  /** The present URLs of the gateways. */
   readonly endpoints: () => readonly string[];
 };
 
-/** What a gateway that begins, or has just lost its nodes, says; it is asked again. */
+/** Errors of a gateway that starts, or has just lost its nodes; the client retries. */
 const PASSING = /unavailable|moving|state|no upstream|timeout|not followed|draining/;
 const AGAIN_AFTER_MS = 50;
-/** After so long it is no passing trouble any more. */
+/** The longest time for such errors. */
 const MOST_MS = 20_000;
 
 export class Subscriber {
   readonly streams: readonly Stream[];
-  /** The first thing that was wrong. */
+  /** The first violation. */
   fault: Error | undefined;
-  /** Sockets that it had. */
+  /** The number of sockets so far. */
   sockets = 0;
   #connection: CutConnection | undefined;
   #socket: WebSocket | undefined;
-  /** Rejects when the socket is closed, or never was open. */
+  /** Rejects when the socket is closed, or could not be opened. */
   #closed: Promise<never> = new Promise(() => undefined);
   readonly #answers = new Map<number, (message: Message) => void>();
   #asked = 0;
@@ -47,7 +47,7 @@ export class Subscriber {
     this.#parts = parts;
   }
 
-  /** On a new socket of some gateway: begins, or goes on behind what was received. */
+  /** Subscribes or resumes on a new socket of some gateway. */
   async subscribe(cut: Cut = {}): Promise<void> {
     const giveUpAt = performance.now() + MOST_MS;
     let isFirst = true;
@@ -70,25 +70,25 @@ export class Subscriber {
     }
   }
 
-  /** One thing that happens to connections. */
+  /** Disturbs the connection in a random way. */
   async suffer(): Promise<void> {
     const { random } = this.#parts;
     const connection = this.#connection;
     switch (random.below(6)) {
-      case 0: // after so many bytes, wherever that is
+      case 0: // the connection breaks after a number of bytes, even within a frame
       case 1:
         connection?.cut({ inBytes: random.below(5_000) });
         await pause(random.below(200));
         return this.subscribe();
-      case 2: // its pongs do not arrive any more
+      case 2: // the client's pongs do not arrive any more
         connection?.cut({ outBytes: random.below(10) });
         await pause(random.below(200));
         return this.subscribe();
-      case 3: // it does not read for a while
+      case 3: // the client does not read for a while
         this.hold();
         await pause(random.below(400));
         return this.goOn();
-      case 4: // the next one breaks while it is made
+      case 4: // the next connection breaks while it is being opened
         return this.subscribe({ inBytes: random.below(2_000) });
       default:
         await pause(random.below(150));
@@ -100,7 +100,7 @@ export class Subscriber {
     return this.#socket as WebSocket;
   }
 
-  /** It does not read, until it goes on. */
+  /** Stops reading until `goOn`. */
   hold(): void {
     this.#connection?.hold();
   }
@@ -154,7 +154,7 @@ export class Subscriber {
     const id = this.#asked;
     const answered = new Promise<Message>((resolve) => {
       this.#answers.set(id, (message) => {
-        // What is pushed may come right behind it.
+        // The first notification may come right after the answer.
         if (typeof message.result === "string") stream.id = message.result;
         resolve(message);
       });
@@ -184,5 +184,5 @@ export class Subscriber {
   }
 }
 
-/** The connection broke, or the gateway is not there yet. */
+/** The connection broke, or the gateway is not ready yet. */
 class Passing extends Error {}

@@ -1,5 +1,5 @@
 // Subscriptions over the real process and a real anvil: heads, logs and transactions as they come and go, and callers
-// that go away and come again.
+// that go away and resume.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ describe.skipIf(!isHere)("a subscription", () => {
     const { hash } = await latest(anvil.url);
     await until("the head is pushed", async () => heads().at(-1)?.hash === hash);
   };
-  /** Each head follows the one before, or an older one after a reorganisation; none comes twice. */
+  /** Expects that each head follows the one before, or an older one after a reorg, and that none comes twice. */
   const expectLinked = (heads: readonly Header[]): void => {
     expect(new Set(heads.map(({ hash }) => hash)).size).toBe(heads.length);
     const known = new Set(heads.slice(0, 1).map(({ hash }) => hash));
@@ -207,7 +207,7 @@ describe.skipIf(!isHere)("a subscription", () => {
     await headIs(() => caller.resultsOf(id));
     const before = caller.resultsOf<Header>(id);
     const dead = once(gateway.process, "exit");
-    // What was told is noted a moment later.
+    // The gateway writes the position a moment after the notification.
     await until("it is noted", async () => {
       await mine(anvil, 1);
       await headIs(() => caller.resultsOf(id));

@@ -1,24 +1,23 @@
-// What one subscription's client was told, held against what may be told: each event once, in order, and at the end
-// the canonical chain.
+// Checks the notifications of one subscription: each event once, in order, and at the end the canonical chain.
 
 import { type Filter, matches } from "../support/generated-chain/answers.ts";
 import type { GeneratedChain } from "../support/generated-chain.ts";
 
 export type Told = {
   readonly params: readonly unknown[];
-  /** @throws When it may not come now. */
+  /** @throws When the notification may not come now. */
   hear(item: unknown): void;
-  /** What is wrong with all that was told until now, if the chain stays as it is; undefined: nothing. */
+  /** The difference between all notifications so far and the present chain; undefined: none. */
   whyNotAtEnd(): string | undefined;
 };
 
 type Header = { readonly number: string; readonly hash: string; readonly parentHash: string };
 
-/** Each header stands on one that was told, or on the head at the beginning; none comes twice. */
+/** Requires that each header follows an earlier one, or the head at the beginning, and that none comes twice. */
 export class ToldHeads implements Told {
   readonly params = ["newHeads"];
   readonly #hashes = new Set<string>();
-  /** By height. */
+  /** The hashes of the told branch, by block number. */
   readonly #branch: string[] = [];
   readonly #chain: GeneratedChain;
 
@@ -58,7 +57,7 @@ type Log = {
 };
 type Place = { readonly block: number; readonly index: number; readonly name: string };
 
-/** Logs are added behind all others; only those of the newest block with logs are removed. */
+/** Requires that logs come in ascending order, and that only those of the newest block with logs are removed. */
 export class ToldLogs implements Told {
   readonly params: readonly unknown[];
   readonly #logs: Place[];

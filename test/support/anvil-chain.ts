@@ -1,4 +1,4 @@
-// What happens to an anvil's chain, and what of it the gateway has.
+// Changes an anvil's chain, and waits until the gateway has followed them.
 import { inputWord } from "../../packages/devnet/src/contracts.ts";
 import type { Log } from "../filters/filter-client.ts";
 import type { AnvilNode } from "./anvil-node.ts";
@@ -21,7 +21,7 @@ export const settled = (url: string, anvil: AnvilNode): Promise<unknown> =>
     return head !== undefined && head.hash === (await latest(anvil.url)).hash;
   });
 
-/** Until the chain is followed again, the node answers. */
+/** A block, if the answer is from the store: until the gateway follows the chain again, the node answers. */
 async function stored(url: string, block: string): Promise<Header | undefined> {
   const body = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params: [block, false] };
   const response = await post(url, JSON.stringify(body));

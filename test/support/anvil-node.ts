@@ -1,4 +1,4 @@
-// A real anvil with something on it: two contracts, a transfer, events, a transaction that waits.
+// A real anvil with contents: two contracts, a transfer, events, a pending transaction.
 import { pino } from "pino";
 import { emitter, inputWord, reverter } from "../../packages/devnet/src/contracts.ts";
 import { EVM_CHAIN_ID, takeHistoryContract } from "../../packages/devnet/src/evm-activity.ts";
@@ -11,15 +11,15 @@ import { until } from "./processes.ts";
 export type AnvilNode = {
   readonly url: string;
   readonly chainId: number;
-  /** Has funds; the node signs for it. */
+  /** An account with funds, for which the node signs. */
   readonly sender: string;
-  /** Has code, and logs of 0 to 4 topics in block 4. */
+  /** A contract with logs of 0 to 4 topics in block 4. */
   readonly emitter: string;
-  /** Has code that reverts, with a reason. */
+  /** A contract that reverts with a reason. */
   readonly reverter: string;
-  /** Mined transactions, in chain order. */
+  /** The hashes of the mined transactions, in chain order. */
   readonly transactions: readonly string[];
-  /** A transaction that is not mined. */
+  /** The hash of a transaction that is not mined. */
   readonly pending: string;
   close(): void;
 };
@@ -43,9 +43,9 @@ export async function startAnvil(chainId = EVM_CHAIN_ID): Promise<AnvilNode | un
   return { url, chainId, ...activity, close: () => supervised.stop() };
 }
 
-/** anvil mines each transaction as it comes, into a block of its own. */
+/** Fills the chain; anvil mines each transaction into a block of its own. */
 async function fill(node: RpcCaller) {
-  await takeHistoryContract(node); // thousands of blocks would take half a minute
+  await takeHistoryContract(node); // with it, thousands of blocks would take half a minute
   const [from, to, waiting] = (await node.call("eth_accounts", [])) as string[];
   const send = async (transaction: object): Promise<string> =>
     String(await node.call("eth_sendTransaction", [{ from, gas: "0x100000", ...transaction }]));
@@ -65,7 +65,7 @@ async function fill(node: RpcCaller) {
 }
 
 async function contractOf(node: RpcCaller, hash: string): Promise<string> {
-  // anvil answers a sent transaction's hash before it has mined it.
+  // anvil answers with a transaction's hash before it has mined the transaction.
   const receipt = await until(`${hash} is mined`, () =>
     node.call("eth_getTransactionReceipt", [hash]),
   );

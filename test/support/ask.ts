@@ -1,4 +1,4 @@
-// Plain JSON-RPC over fetch, for tests that look at answers themselves.
+// Plain JSON-RPC over fetch, for tests that check answers themselves.
 import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
 
 export type Envelope = {
@@ -7,7 +7,7 @@ export type Envelope = {
   error?: { code: number; message: string; data?: unknown };
 };
 
-/** One call; the parsed envelope, whatever the HTTP status. */
+/** Makes one call; returns the parsed envelope, whatever the HTTP status. */
 export async function ask(
   url: string,
   method: string,
@@ -17,7 +17,7 @@ export async function ask(
   return (await response.json()) as Envelope;
 }
 
-/** One call that is to succeed; its result. */
+/** Makes one call that must succeed; returns its result. */
 export async function read<T>(url: string, method: string, ...params: unknown[]): Promise<T> {
   const { result, error } = await ask(url, method, params);
   if (error) throw new Error(`${method}: ${error.message}`);

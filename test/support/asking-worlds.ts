@@ -1,4 +1,4 @@
-// For tests: random worlds of upstreams, and one call in each, without promises: every event is made by hand.
+// Random worlds of upstreams for tests, and one call in each, without promises: the test makes every event itself.
 import fc from "fast-check";
 import { type AskingState, next } from "../../src/upstream/asking/call-driver.ts";
 import {
@@ -23,19 +23,19 @@ const TEMPERS = [
 export type UpstreamOfWorld = {
   readonly temper: (typeof TEMPERS)[number];
   readonly vendor: string;
-  /** How long it takes, in whole milliseconds. */
+  /** The latency of a reply, in whole milliseconds. */
   readonly answerMs: number;
-  /** How long it has no budget at first, and whenever it is busy. */
+  /** The time without budget at the start, and after each busy reply. */
   readonly waitMs: number;
-  /** How often it is busy, or does not have the block yet, before it is honest. */
+  /** The number of replies that say busy, or lack the block, before the honest ones. */
   readonly times: number;
   readonly isBehind: boolean;
   readonly isStalled: boolean;
-  /** It answers other calls all the time. */
+  /** The upstream replies to other calls all the time. */
   readonly hasReplied: boolean;
   readonly isOpen: boolean;
   readonly mayBeTried: boolean;
-  /** It cannot be asked before. */
+  /** The time from which the upstream can be asked. */
   readonly fromMs: number;
 };
 
@@ -44,7 +44,7 @@ export type World = {
   readonly method: string;
   readonly block: number | undefined;
   readonly usualMs: number;
-  /** How many hedges may be spent. */
+  /** The number of hedges that the call may make. */
   readonly hedges: number;
   readonly mayWait: boolean;
   readonly rule: { readonly ask: number; readonly agree: number } | undefined;
@@ -55,7 +55,7 @@ export type World = {
 export const TRUTH = '"truth"';
 export const REPEATABLE = "eth_call";
 export const ACTING = "anvil_mine";
-/** An upstream's own timeout. */
+/** The upstream's own timeout. */
 const GIVES_UP_MS = 10_000;
 
 const upstreamOf = (temper: fc.Arbitrary<UpstreamOfWorld["temper"]>) =>
@@ -86,7 +86,7 @@ const worldsOf = (
     mayWait: fc.boolean(),
     rule: fc.constantFrom(undefined, undefined, { ask: 3, agree: 2 }, { ask: 2, agree: 2 }),
     copies: fc.constantFrom(1, 1, 2),
-    // Nothing else is due at such a moment: of two things that are, the clock and the table may take another first.
+    // No other event is due at such a moment: the order of two simultaneous events is not defined.
     deadlineMs: fc.constantFrom(500.5, 5_000.5, 30_000.5),
     ...given,
   });
@@ -95,7 +95,7 @@ export const anyWorld = worldsOf(
   fc.array(upstreamOf(fc.constantFrom(...TEMPERS)), { maxLength: 6 }),
 );
 
-/** All tell the truth, have the call's block, and answer in time. */
+/** All upstreams tell the truth, have the call's block, and reply in time. */
 export const honestWorld = worldsOf(
   fc.array(
     upstreamOf(fc.constant("honest")).map((upstream) => ({
@@ -117,7 +117,7 @@ type Asked = {
   readonly spec: UpstreamOfWorld;
   readonly atMs: number;
   reply?: Reply;
-  /** Infinity until it replies. */
+  /** Infinity until the upstream replies. */
   repliedAtMs: number;
 };
 
@@ -127,7 +127,7 @@ export type Step = {
   readonly atMs: number;
 };
 
-/** An upstream of a world as decisions see it; `replyTo` is what it says, and after which time. */
+/** An upstream of a world as the call's decisions see it; `replyTo` returns its reply, and the time until it comes. */
 export function upstreamIn(spec: UpstreamOfWorld, index: number, now: () => number) {
   let limitedUntilMs = spec.waitMs;
   let heardAtMs = Number.NEGATIVE_INFINITY;
@@ -151,7 +151,7 @@ export function upstreamIn(spec: UpstreamOfWorld, index: number, now: () => numb
   const replyTo = (): { readonly reply: Reply; readonly afterMs: number } => {
     calls += 1;
     const reply = replyOf(spec, calls, upstream.name);
-    // No two things happen at the same time: what is first then would be up to the clock.
+    // No two events happen at the same time: the clock would decide which is the first.
     const afterMs = reply.kind === "timeout" ? GIVES_UP_MS : spec.answerMs;
     return { reply, afterMs: afterMs + 0.0137 * (index + 1) + 0.00041 * calls };
   };
@@ -196,7 +196,7 @@ const withoutBlock: Reply = { ...refused, lacks: "block" };
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
 
-/** The call of a world, before it is begun. */
+/** The call of a world, before it begins. */
 export const stateIn = (
   { method, block, rule, copies }: World,
   view: NetworkView,
@@ -212,7 +212,7 @@ export const stateIn = (
   ...{ view, rule, copies, plan: undefined, hasWaited: false },
 });
 
-/** What decisions see of a world's network. @param left How many hedges may still be spent. */
+/** A world's network as the call's decisions see it. @param left The number of hedges that are left. */
 export function viewOf(
   world: World,
   upstreams: readonly Upstream[],
@@ -233,7 +233,7 @@ export function viewOf(
   };
 }
 
-/** Lets the call of a world be decided to its end, and 12 seconds beyond. */
+/** Decides the call of a world to its end, and 12 seconds beyond. */
 export function decided(world: World) {
   let now = 0;
   let hedges = world.hedges;

@@ -1,4 +1,4 @@
-// Long work of the sources, done at once: tests and benchmarks keep nobody waiting.
+// Long work of the sources without pauses: in tests and benchmarks no caller waits meanwhile.
 import { type BlockRecord, cutRecord } from "../../src/chain/block-record.ts";
 import { findFalse } from "../../src/evm/false-logs.ts";
 import { atOnce } from "../../src/lib/turns.ts";

@@ -1,7 +1,7 @@
-// Whether the balance of a transaction's sender changed by what it sent and paid.
+// Whether the balance of a transaction's sender fell by exactly its value and fee.
 import type { StateDiff } from "../../src/traces/state-diff.ts";
 
-/** True of every transaction whose sender is neither its recipient nor the block's, and gets nothing back. */
+/** True of every transaction whose sender is neither its recipient nor the block's beneficiary, and gets no refund. */
 export function isBalanced(
   stateDiff: StateDiff,
   { sender, value, fee }: { sender: string; value: bigint; fee: bigint },

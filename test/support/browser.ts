@@ -1,4 +1,4 @@
-// Debian's Chromium for tests of the console. Where there is none they are skipped by name; in CI that is a failure.
+// Debian's Chromium for the tests of the console. Where it is missing, the tests are skipped by name; in CI they fail.
 import { existsSync } from "node:fs";
 import axe from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -7,7 +7,7 @@ const PROGRAM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/goo
   (path) => existsSync(path),
 );
 
-/** Whether tests that need a browser are left out. @throws In CI, where nothing is. */
+/** Whether there is no browser, so that tests are skipped. @throws In CI. */
 export function lacksBrowser(): boolean {
   if (PROGRAM) return false;
   if (process.env["CI"]) throw new Error("there is no Chromium: apt-get install chromium");
@@ -16,7 +16,7 @@ export function lacksBrowser(): boolean {
 }
 
 export const startBrowser = (): Promise<Browser> =>
-  // As root Chromium runs without its sandbox or not at all; the pages are ours.
+  // As root, Chromium runs only without its sandbox; it opens only the gateway's own pages.
   chromium.launch({ executablePath: PROGRAM ?? "", args: ["--no-sandbox"] });
 
 export type Look = {
@@ -24,17 +24,17 @@ export type Look = {
   readonly height?: number;
   readonly isDark?: boolean;
   readonly zone?: string;
-  /** Whoever signed it: that of a test is signed by nobody that a browser knows. */
+  /** Accepts the certificates of tests, which no browser trusts. */
   readonly takesAnyCertificate?: boolean;
 };
 
 export type ConsolePage = {
   readonly page: Page;
-  /** What the page complained about: errors of scripts, and what its Content-Security-Policy forbade. */
+  /** Errors of the page's scripts, and violations of its Content-Security-Policy. */
   readonly complaints: readonly string[];
 };
 
-/** A page of its own, with no cookies of others'. */
+/** Opens a page in a context of its own, without cookies. */
 export async function openPage(
   browser: Browser,
   url: string,
@@ -48,12 +48,12 @@ export async function openPage(
     ignoreHTTPSErrors: takesAnyCertificate,
     ...(zone && { timezoneId: zone }),
   });
-  context.setDefaultTimeout(100_000); // a busy machine shows it later
+  context.setDefaultTimeout(100_000); // a busy machine is slower
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => void complaints.push(String(error)));
   page.on("console", (message) => {
-    // An answer of 401 or 503 is no fault of the page.
+    // An answer of 401 or 503 is no error of the page.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       complaints.push(message.text());
   });
@@ -75,9 +75,9 @@ type AxeResult = {
   nodes: { target: unknown; failureSummary?: string }[];
 };
 
-/** What axe finds wrong with what is shown, one line each. */
+/** axe's accessibility violations in the page, one line each. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
-  // Beside the page's own policy, which forbids such a script.
+  // Through the debugger: the page's own policy forbids such a script.
   const session = await page.context().newCDPSession(page);
   const expression = `${axe.source}; axe.run().then(({violations}) => JSON.stringify(violations))`;
   const { result } = await session.send("Runtime.evaluate", {

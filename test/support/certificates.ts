@@ -1,4 +1,5 @@
-// Certificates for tests, made by openssl: authorities, and what they sign for this machine or for a client.
+// Certificates for tests, made by openssl: authorities, and certificates that they sign for this machine or for a
+// client.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +27,7 @@ export class Certificates {
     return certificate;
   }
 
-  /** Signed by an authority, for localhost and 127.0.0.1. */
+  /** A certificate for localhost and 127.0.0.1, signed by an authority. */
   signed(name: string, authority: string): MadeCertificate {
     const { certificate, key } = this.#files(name);
     const request = join(this.folder, `${name}.csr`);
@@ -42,7 +43,7 @@ export class Certificates {
     return readFileSync(path, "utf8");
   }
 
-  /** Puts one certificate in the place of another one. */
+  /** Replaces the files of one certificate by those of another. */
   replace(place: MadeCertificate, by: MadeCertificate): void {
     copyFileSync(by.certificate, place.certificate);
     copyFileSync(by.key, place.key);

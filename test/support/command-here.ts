@@ -1,5 +1,5 @@
-// A command in this process, for what it says and how it ends. Where a process of its own matters,
-// `runCommand` of gateway-process.ts starts one.
+// Runs a command in this process, for its output and exit code. Where a process of its own matters, `runCommand` of
+// gateway-process.ts starts one.
 import { CommandFailure } from "../../src/cli/read-config.ts";
 
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };

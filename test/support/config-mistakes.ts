@@ -1,4 +1,4 @@
-// Configurations that are wrong, and the mistakes that are found in them.
+// Parses wrong configurations, and returns the mistakes in them.
 import { parseConfig } from "../../src/config/parse-config.ts";
 
 export type Settings = Record<string, unknown>;

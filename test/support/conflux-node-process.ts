@@ -1,4 +1,4 @@
-// Runs inside a child process of its own: conflux-rust v3, a native library without a wrapper.
+// Runs in a child process: conflux-rust v3, a native library without a wrapper.
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -22,5 +22,5 @@ await node.startNode(
   },
   join(settings.confluxDataDir, ".."),
 );
-// The node stops when nobody refers to it, and it does not keep the process alive by itself.
+// The library stops the node when `node` is collected, and the node does not keep the process alive.
 setInterval(() => void node, 60_000);

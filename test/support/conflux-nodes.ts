@@ -1,4 +1,4 @@
-// Real conflux-rust nodes of two generations, each with a chain of its own that nobody else mines.
+// Real conflux-rust nodes of two generations, each with a private chain of its own.
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
 import { ask, fetchCaller } from "./ask.ts";
 import { until } from "./processes.ts";
 
-/** Of conflux-rust: v2.4.0 and v3.0.2. */
+/** Versions of conflux-rust: v2.4.0 and v3.0.2. */
 export type Generation = "2.4" | "3.0";
 
 export type ConfluxNode = RpcCaller & {
@@ -28,19 +28,19 @@ export type ConfluxNode = RpcCaller & {
   close(): Promise<void>;
 };
 
-/** Owns the genesis funds. */
+/** The key that owns the genesis funds. */
 export const SECRET = "46b9e861b63d3509c88b7817275a30d22d62c8cd8fa6486ddee35ef0d8e0495f";
 
 export const GENERATIONS: readonly Generation[] = ["2.4", "3.0"];
 
-/** Those that run on this machine. */
+/** The generations that run on this machine. */
 export const generationsHere = (): readonly Generation[] =>
   GENERATIONS.filter((generation) => commandOf(generation, {}) !== undefined);
 
 /**
- * Waits until the node takes transactions. undefined where there is no such node for this machine.
+ * Starts a node and waits until it takes transactions. undefined where there is no such node for this machine.
  *
- * @param settings More of the node's own settings, as its library spells them.
+ * @param settings Further settings of the node, as its library spells them.
  */
 export async function startConfluxNode(
   generation: Generation,
@@ -54,7 +54,7 @@ export async function startConfluxNode(
     jsonrpcLocalWsPort: ports.webSocket,
     stratumPort: ports.stratum,
     genesisSecrets: [SECRET],
-    pollLifetimeInSeconds: 300, // else there are no filters
+    pollLifetimeInSeconds: 300, // without this the node has no filters
     ...settings,
   });
   const parts = { clock: systemClock, log: pino({ level: "silent" }) };
@@ -66,7 +66,7 @@ export async function startConfluxNode(
     await supervised.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  // Its stake takes eight seconds, its search for peers two more.
+  // The node's stake takes eight seconds, and its search for peers two more.
   await until("the node takes transactions", () => isReady(url, generation)).catch(
     async (error) => {
       await close();

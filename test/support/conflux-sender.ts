@@ -1,4 +1,4 @@
-// Sends transactions to a conflux-rust node, or puts them into blocks at places of the test's choice.
+// Sends transactions to a conflux-rust node, or puts them into blocks at chosen places.
 import { type ConfluxNode, SECRET } from "./conflux-nodes.ts";
 import { until } from "./processes.ts";
 
@@ -13,12 +13,12 @@ export type Receipt = {
 const CUSTOM_BLOCK = { "2.4": "test_generatecustomblock", "3.0": "test_generateCustomBlock" };
 type Account = { address: string; signTransaction(transaction: never): Promise<string> };
 
-/** An epoch is executed when so many come after it. */
+/** A node executes an epoch when so many epochs follow it. */
 const DEFERRED = 5;
 
-/** The account with the genesis funds. */
+/** A sender with the account that has the genesis funds. */
 export async function openSender(node: ConfluxNode): Promise<ConfluxSender> {
-  // Not there on all machines, as the nodes.
+  // The package is not installed on all machines, like the nodes.
   const { privateKeyToAccount } = await import("cive/accounts");
   return new ConfluxSender(node, privateKeyToAccount(`0x${SECRET}`, { networkId: node.chainId }));
 }
@@ -35,7 +35,7 @@ export class ConfluxSender {
     this.address = this.#account.address;
   }
 
-  /** Each with the nonce after the one before. */
+  /** Signs a transaction with the next nonce. */
   async sign({ to, data, value = 0n, storageLimit = 0n }: Sending): Promise<string> {
     const nonce = this.#nonce;
     this.#nonce += 1;
@@ -45,7 +45,7 @@ export class ConfluxSender {
       nonce,
       gas: 1_000_000n,
       gasPrice: 20_000_000_000n, // drip
-      epochHeight: 0n, // as late as 100,000 epochs after it
+      epochHeight: 0n, // valid up to epoch 100,000
       storageLimit,
       value,
       ...(to && { to }),
@@ -53,14 +53,14 @@ export class ConfluxSender {
     } as never);
   }
 
-  /** The node makes five epochs, the transaction in the first. */
+  /** Sends a transaction: the node mines five epochs, with the transaction in the first. */
   async mine(sending: Sending): Promise<Receipt> {
     const hash = await this.#node.call("cfx_sendRawTransaction", [await this.sign(sending)]);
     const look = () => this.#node.call("cfx_getTransactionReceipt", [hash]);
     return (await until(`${hash} is executed`, look)) as Receipt;
   }
 
-  /** A block on top of `parent`, whichever chain that is on; its hash. */
+  /** Puts a block on top of `parent`, on any branch; returns its hash. */
   async putBlock(
     parent: string,
     { referees = [], sendings = [] }: { referees?: string[]; sendings?: readonly Sending[] } = {},
@@ -72,7 +72,7 @@ export class ConfluxSender {
     return String(hash);
   }
 
-  /** So many that everything up to `parent` is executed; waits until it is. */
+  /** Adds blocks until everything up to `parent` is executed. */
   async bury(parent: string): Promise<void> {
     let tip = parent;
     for (let count = 0; count < DEFERRED; count += 1) tip = await this.putBlock(tip);
@@ -86,12 +86,12 @@ export class ConfluxSender {
     return String(await this.#node.call("cfx_getBestBlockHash", []));
   }
 
-  /** After transactions of others, or on another branch. */
+  /** Reads the nonce from the node: for use after transactions of others, or on another branch. */
   async learnNonce(): Promise<void> {
     this.#nonce = Number(await this.#node.call("cfx_getNextNonce", [this.address]));
   }
 
-  /** What the next transaction will have: to go back to on another branch. */
+  /** The nonce of the next transaction; settable, to return to it on another branch. */
   get nonce(): number {
     return this.#nonce;
   }

@@ -1,4 +1,4 @@
-// A call to be counted, and the day that it is counted on.
+// A call for the usage counters, and the day of its count.
 import type { CountedCall } from "../../src/access/usage/key-usage.ts";
 import { dayOf } from "../../src/lib/calendar.ts";
 import type { Clock } from "../../src/lib/clock.ts";

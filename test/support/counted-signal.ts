@@ -1,4 +1,4 @@
-// For tests: a signal that tells whether anybody still listens to it.
+// An abort signal for tests that counts its listeners.
 
 export function countedSignal() {
   const controller = new AbortController();

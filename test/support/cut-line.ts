@@ -1,4 +1,4 @@
-// A way to a node on this machine that can be cut off.
+// A proxy before a node on this machine that a test can cut off.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
@@ -23,7 +23,7 @@ export class CutLine {
     socket.pipe(node).pipe(socket);
   }
 
-  /** @returns Its URL. */
+  /** @returns The proxy's URL. */
   async open(scheme: "http" | "ws" = "http"): Promise<string> {
     this.#server.listen(0, "127.0.0.1");
     await once(this.#server, "listening");

@@ -1,5 +1,5 @@
-// How much of what is done by chance, or again and again, a run does: a little in `npm test`, all of it in
-// `npm run test:deep`. A test file that asks is run by both (vitest.config.ts).
+// The amount of random or repeated work in a run: a part in `npm test`, all in `npm run test:deep`. Both run the test
+// files that use this (vitest.config.ts).
 import { inject } from "vitest";
 
 declare module "vitest" {
@@ -8,6 +8,6 @@ declare module "vitest" {
   }
 }
 
-/** Asked again each time: test files of both kinds may share a worker, and so this module. */
+/** Reads the depth on each call: test files of both kinds may share a worker, and thus this module. */
 export const atDepth = <Amount>(little: Amount, all: Amount): Amount =>
   inject("isDeep") ? all : little;

@@ -1,4 +1,4 @@
-// A process that runs development nodes, made to be killed. Prints their URLs.
+// A process that runs development nodes, for a test that kills it. Prints their URLs.
 import { pino } from "pino";
 import { startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -1,6 +1,6 @@
-// What nodes and providers were met to say: samples of each row of the table of dialects, in its order.
+// Recorded error texts of nodes and providers: samples for each row of the table of dialects, in its order.
 
-/** As it was met: the code (undefined: the text is the whole body), the message, the HTTP status if not 200, the method. */
+/** The recorded code (undefined: the text is the whole body), message, HTTP status if not 200, and method. */
 export type Sample = readonly [
   code: number | undefined,
   text: string,
@@ -8,7 +8,7 @@ export type Sample = readonly [
   method?: string,
 ];
 
-/** `of`: as the row has it. */
+/** `of`: the same as in the row. */
 type Samples = { readonly of: readonly string[]; readonly samples: readonly Sample[] };
 
 export const DIALECT_SAMPLES: readonly Samples[] = [

@@ -1,10 +1,10 @@
-// A proxy before a Redis that loses replies: it passes on what it is asked, and when it is told so it
-// keeps the answer to itself and closes the connection, as a network does that breaks in between.
+// A proxy before a Redis that loses replies: on request it drops a reply and closes the connection, as a broken network
+// does.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 export class DroppingProxy {
-  /** So many answers are lost from now on. */
+  /** The number of replies that it still drops. */
   losing = 0;
   lost = 0;
   readonly #server: Server;
@@ -14,7 +14,7 @@ export class DroppingProxy {
     this.#server = createServer((caller) => this.#join(caller, port));
   }
 
-  /** @param port Of the Redis on this machine. */
+  /** @param port The port of the Redis on this machine. */
   static async before(port: number): Promise<DroppingProxy> {
     const proxy = new DroppingProxy(port);
     proxy.#server.listen(0, "127.0.0.1");
@@ -36,7 +36,7 @@ export class DroppingProxy {
     const redis = connect(port, "127.0.0.1");
     for (const socket of [caller, redis]) {
       this.#sockets.add(socket);
-      socket.on("error", () => undefined); // it closes
+      socket.on("error", () => undefined); // the socket closes
       socket.on("close", () => {
         this.#sockets.delete(socket);
         caller.destroy();

@@ -17,14 +17,14 @@ import {
   startExecutionChain,
 } from "./execution-chain.ts";
 
-/** Exchanges this node does not repeat, and why. */
+/** Exchanges that this node does not repeat, with the reason. */
 const deviations: Readonly<Record<string, string>> = {
   "debug_traceTransaction/trace-legacy-transfer.io": "this node has no debug methods",
 };
 
 const vectors = executionChainAvailable ? vectorPaths() : [];
 
-/** Counts its calls in slot 0, and logs each. */
+/** A contract that counts its calls in slot 0, and logs each. */
 const counter = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df";
 
 let chain: ExecutionChain;
@@ -51,7 +51,7 @@ describe.runIf(executionChainAvailable)("the vectors of execution-apis", () => {
         continue;
       }
       expect(JSON.parse(text)).toEqual(JSON.parse(response));
-      expect(text).toBe(response); // field order too
+      expect(text).toBe(response); // also the order of the members
     }
   });
 });
@@ -205,7 +205,7 @@ describe.runIf(executionChainAvailable)("log filters", () => {
     { filter: { topics: [emit] }, isEmpty: false },
     { filter: { topics: [[word(1), emit], null] }, isEmpty: false },
     { filter: { topics: [null, emit] }, isEmpty: true },
-    { filter: { topics: [emit, [], []] }, isEmpty: true }, // too few topics to have a third
+    { filter: { topics: [emit, [], []] }, isEmpty: true }, // the logs have too few topics for a third position
     { filter: { address: [] }, isEmpty: false },
   ])("$filter matches nothing: $isEmpty", async ({ filter, isEmpty }) => {
     const found = await ask<unknown[]>("eth_getLogs", { fromBlock: "0x1", ...filter });
@@ -306,6 +306,6 @@ function hashOf(sent: RpcTransaction): Hex {
   );
 }
 
-/** With fees of its own a transaction has no gas price: what the node names so is what was paid. */
+/** The gas price that the sender set; in later types the node's gasPrice is the paid price. */
 const legacyPrice = ({ type, gasPrice }: RpcTransaction): bigint | undefined =>
   type === "0x0" || type === "0x1" ? BigInt(gasPrice ?? 0) : undefined;

@@ -1,5 +1,5 @@
-// A small real node: executes the chain of the execution-apis vectors and serves it as JSON-RPC.
-// Its answers come from execution, nobody invented them. Alone: node test/support/execution-chain.ts --port 8555
+// A small real node: it executes the chain of the execution-apis vectors and serves the results as JSON-RPC. To run it
+// alone: node test/support/execution-chain.ts --port 8555
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
@@ -16,12 +16,12 @@ export type ExecutionChain = {
   blockHashes: readonly string[];
   /** In chain order. */
   transactionHashes: readonly string[];
-  /** How many calls were answered so far; each call of a batch counts. */
+  /** The number of answered calls so far; each call of a batch counts. */
   requests: () => number;
   close(): Promise<void>;
 };
 
-/** Serves the chain on a free loopback port, without the methods named: so it plays nodes of several dialects. */
+/** Serves the chain on a free loopback port, without the named methods, to represent nodes of several dialects. */
 export async function startExecutionChain(
   options: { withoutMethods?: readonly string[]; port?: number } = {},
 ): Promise<ExecutionChain> {
@@ -96,7 +96,7 @@ async function answerBody(text: string, answer: Answer): Promise<unknown> {
   return replies.length > 0 ? replies : undefined;
 }
 
-/** Undefined for a notification, which wants no reply. */
+/** Undefined for a notification, which gets no reply. */
 async function answerCall(
   call: unknown,
   find: (name: string) => Method | undefined,

@@ -1,4 +1,4 @@
-// A system test that failed leaves what its file's gateways logged: all of it in a file, the last of it in the run's output.
+// A failed system test keeps the logs of its file's gateways: all lines in a file, the last lines in the run's output.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,11 +6,11 @@ import { afterEach, beforeAll } from "vitest";
 import { startedLogs } from "./gateway-process.ts";
 
 const LINES_SHOWN = 80;
-/** What is below is of single calls. */
+/** Lines below this level are about single calls. */
 const INFO = 30;
 
 beforeAll(() => {
-  startedLogs.length = 0; // those of the file before, in this worker
+  startedLogs.length = 0; // removes the logs of the previous test file in this worker
 });
 
 afterEach(({ task }) => {

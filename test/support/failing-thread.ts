@@ -1,4 +1,4 @@
-// The thread that writes, with faults that a test orders: `end`, `throw`, `hang`, `fill` its memory.
+// The writer thread with faults that a test triggers: `end`, `throw`, `hang`, `fill` its memory.
 import { BroadcastChannel } from "node:worker_threads";
 import "../../src/chain/thread/thread-main.ts";
 

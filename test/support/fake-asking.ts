@@ -1,4 +1,4 @@
-// For tests: one call to nodes that say what they are told to, or nothing until they are told.
+// One call for tests, to nodes with scripted replies, or with replies that the test sends later.
 
 import type { Signal } from "../../src/lib/cancellation.ts";
 import type { Clock } from "../../src/lib/clock.ts";
@@ -11,7 +11,7 @@ import { countedSignal } from "./counted-signal.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { fakeTraits } from "./fake-pool.ts";
 
-/** After which a second node is asked. */
+/** The time after which the call is hedged. */
 export const DELAY_MS = 50;
 export const result = (text: string): Reply => ({ kind: "result", json: Buffer.from(text) });
 export const refused: Extract<Reply, { kind: "refused" }> = {
@@ -30,22 +30,22 @@ export const failed: Reply = { kind: "failed", reason: "ECONNRESET" };
 export const neverSent: Reply = { kind: "failed", reason: "ECONNREFUSED" };
 
 type Node = {
-  /** What it says at once, one after the other; then nothing. */
+  /** The immediate replies to its calls, in order; after these the node does not reply by itself. */
   readonly says?: readonly Reply[];
-  /** It has stopped: many calls to it are late. */
+  /** The node has stopped: many calls to it are late. */
   readonly isStalled?: boolean;
   readonly isBehind?: boolean;
-  /** It answers other calls meanwhile. */
+  /** The node replies to other calls meanwhile. */
   readonly hasReplied?: boolean;
-  /** How long it has no budget. */
+  /** The time until the node's budget allows a call. */
   readonly waitMs?: number;
-  /** Its budget is only what it was found to take, a while ago. */
+  /** The budget is only a learned one, from a while ago. */
   readonly mayBeTried?: boolean;
   readonly breaker?: "open";
   readonly lacks?: string;
-  /** It is not there before. */
+  /** The time from which the node is usable. */
   readonly fromMs?: number;
-  /** It does not notice that its work is ended. */
+  /** The node does not notice that its work is aborted. */
   readonly isDeaf?: boolean;
 };
 
@@ -57,7 +57,7 @@ type Call = {
   hedgeDelayMs?: number;
 };
 
-/** A call to nodes a, b, c …; `log` has what happened, with the time. */
+/** Makes a call to nodes a, b, c …; `log` gets each event with its time. */
 export function asking(nodes: readonly Node[], call: Call = {}) {
   const { method = "eth_call", options = {}, hedgeDelayMs = DELAY_MS } = call;
   const scripted = new ScriptedNodes();
@@ -103,7 +103,7 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
 
 const nothing = (): void => undefined;
 
-/** A network of these nodes alone, which allows all. */
+/** A network of only these nodes, which allows everything. */
 export const networkOf = (upstreams: readonly Upstream[]): CallDriverParts["network"] => ({
   ...{ takeOrder: () => upstreams, usableFor: () => upstreams, hasOthers: () => false },
   isSettled: () => true,
@@ -126,7 +126,7 @@ type Driven = {
   readonly copies?: number;
 };
 
-/** The outcome of a call; one answer is enough where nothing else is said. */
+/** The outcome of a call; by default one answer is enough. */
 export function driven(
   { method, signal, options = {}, rule, copies = 1 }: Driven,
   parts: { clock: Clock; network: CallDriverParts["network"] },
@@ -139,7 +139,7 @@ export function driven(
   );
 }
 
-/** A call to nodes that a test makes itself. */
+/** The outcome of a call to nodes that a test creates itself. */
 export const outcomeOf = (nodes: readonly Upstream[], clock: Clock): Promise<FinalReply> =>
   driven(
     { method: "eth_call", signal: new AbortController().signal },
@@ -151,7 +151,7 @@ class ScriptedNodes {
   readonly log: string[] = [];
   readonly aborted: unknown[] = [];
   readonly missing: string[] = [];
-  /** How to answer calls that are open. */
+  /** Functions that answer open calls, by node. */
   readonly #answers = new Map<string, (reply: Reply) => void>();
 
   add(name: string, node: Node): Upstream {
@@ -169,7 +169,7 @@ class ScriptedNodes {
     resolve?.(reply);
   }
 
-  /** As a node's budget does, this one keeps the pause that the node asks for. */
+  /** Like a real budget, this one keeps to the pause that a busy reply asks for. */
   #budgeted(name: string, { waitMs = 0, mayBeTried = false, isDeaf = false }: Node, says: Reply[]) {
     const { clock, log } = this;
     let limitedUntilMs = waitMs;

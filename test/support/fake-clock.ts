@@ -1,4 +1,4 @@
-// For tests: a clock that moves only when told to.
+// A clock for tests that moves only when told to.
 import type { Signal } from "../../src/lib/cancellation.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 
@@ -35,7 +35,7 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** How many timers are set: none must be left behind. */
+  /** The number of set timers: a test can check that none is left. */
   get waiting(): number {
     return this.#tasks.size;
   }
@@ -48,7 +48,7 @@ export class FakeClock implements Clock {
     return true;
   }
 
-  /** Lets time pass, and what was due run, in order; then what was set off by it. */
+  /** Lets time pass, runs the due timers in order, and then the work that they have started. */
   async advance(ms: number): Promise<void> {
     this.#now += ms;
     const due = [...this.#tasks].filter(({ at }) => at <= this.#now).sort((a, b) => a.at - b.at);

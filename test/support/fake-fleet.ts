@@ -1,4 +1,4 @@
-// For tests: processes with clocks of their own over one state, which may be slow, away, or lose answers.
+// Processes for tests, with clocks of their own over one state, which may be slow, away, or lose answers.
 
 import {
   type LimitSettings,
@@ -12,9 +12,9 @@ import type { Clock } from "../../src/lib/clock.ts";
 export type FakeProcess = {
   readonly meter: Meter;
   readonly meters: Meters;
-  /** Charges, and counts what was given. */
+  /** Charges units, and counts whether they were granted. */
   readonly ask: (units: number) => void;
-  /** Whatever it still does, it gives nothing back and takes nothing more. */
+  /** Ends the process: it returns nothing to the state, and takes nothing more. */
   readonly die: () => void;
   taken: number;
   refused: number;
@@ -25,7 +25,7 @@ export type FakeProcessOptions = {
   readonly id: string;
   readonly settings: LimitSettings;
   readonly isAlone?: boolean;
-  /** What its clock shows beside the true time. */
+  /** The difference between its clock and the true time. */
   readonly skewMs?: number;
 };
 
@@ -34,7 +34,7 @@ export function startFakeProcess(
   parts: { clock: Pick<Clock, "now" | "wallTime" | "after">; state: MetersParts["state"] },
 ): FakeProcess {
   const clock = {
-    now: () => parts.clock.now() + 7 * skewMs, // began to run at another time, too
+    now: () => parts.clock.now() + 7 * skewMs, // its monotonic clock has another origin, too
     wallTime: () => parts.clock.wallTime() + skewMs,
     after: (ms: number, task: () => void) => parts.clock.after(ms, task),
   };
@@ -80,7 +80,7 @@ export function startFakeProcess(
 
 type MovedClock = { advance(ms: number): Promise<void> };
 
-/** Time passes in steps that are shorter than a round trip, or all would come at once. */
+/** Lets time pass in steps shorter than a round trip, so that events do not all come at once. */
 export async function pass(clock: MovedClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 2) await clock.advance(2);
 }

@@ -1,8 +1,8 @@
-// Logs that were found in a store, for tests: each in a block of its own, which the store can lose.
+// Logs found in a store, for tests: each in a block of its own, which the store can lose.
 import { LogSelection } from "../../src/chain/log-selection.ts";
 import { pieceOf, wholeItem } from "../../src/chain/stored-block.ts";
 
-/** Logs of blocks that have one each, in a store that can lose them. */
+/** A selection of logs from blocks with one log each, in a store that can lose them. */
 export function select(logs: readonly string[]) {
   const pieces = new Map(
     logs.map((log, number) => [keyOf(hashOf(number)), pieceOf([wholeItem(Buffer.from(log))])]),

@@ -1,4 +1,4 @@
-// For tests: nodes that answer, or fail, over real sockets.
+// Nodes for tests that answer, or fail, over real sockets.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
@@ -15,7 +15,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 
 export type FakeNode = {
   readonly url: string;
-  /** All that were ever opened. */
+  /** All connections since the start. */
   readonly sockets: readonly Socket[];
   close(): Promise<void>;
 };
@@ -41,11 +41,11 @@ export async function listening(server: Server, port = 0): Promise<FakeNode> {
 export const httpNode = (answer: RequestListener): Promise<FakeNode> =>
   listening(createServer(answer));
 
-/** Says whatever it likes when something has come. */
+/** A TCP server that runs `answer` for each piece of data. */
 export const rawNode = (answer: (socket: Socket) => void): Promise<FakeNode> =>
   listening(createTcpServer((socket) => socket.on("data", () => answer(socket))));
 
-/** Notes what a node was asked; `asked(n)` resolves when it has got n calls and has acted on them. */
+/** Notes the calls of a node; `asked(n)` resolves when the node has got n calls and has acted on them. */
 function notebook() {
   const seen: number[] = [];
   const requests: string[] = [];
@@ -64,7 +64,7 @@ function notebook() {
 
 export type IpcAnswer = (socket: Socket, id: number, seen: readonly number[]) => void;
 
-/** Behind a Unix socket, in a folder of its own; otherwise as `webSocketNode`. */
+/** A node behind a Unix socket, in a folder of its own; otherwise like `webSocketNode`. */
 export async function ipcNode(answer: IpcAnswer) {
   const { note, ...noted } = notebook();
   const sockets: Socket[] = [];
@@ -77,7 +77,7 @@ export async function ipcNode(answer: IpcAnswer) {
   const path = join(folder, "node.ipc");
   const listen = (): Promise<unknown> => once(server.listen(path), "listening");
   await listen();
-  /** It may listen again afterwards. */
+  /** Stops listening; `listen` may follow. */
   const stop = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
     if (server.listening) await new Promise((closed) => server.close(closed));
@@ -91,7 +91,7 @@ export async function ipcNode(answer: IpcAnswer) {
 
 export type WebSocketAnswer = (socket: WebSocket, id: number, seen: readonly number[]) => void;
 
-/** Is told what to do with each call. */
+/** A node over WebSocket that runs `answer` for each call. */
 export async function webSocketNode(
   answer: WebSocketAnswer,
   { port = 0, autoPong = true }: { port?: number; autoPong?: boolean } = {},

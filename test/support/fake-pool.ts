@@ -1,4 +1,4 @@
-// For tests: a pool over nodes that say what they are told to.
+// A pool for tests, over nodes with scripted answers.
 
 import pino from "pino";
 import type { Signal } from "../../src/lib/cancellation.ts";
@@ -14,11 +14,11 @@ const never = new AbortController().signal;
 export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
 
 export type Answer = string | Exchange | Promise<Exchange>;
-/** What a node says to a method; a text is the rest of the envelope. */
+/** A node's answer to a method; a text is the rest of the envelope. */
 type Script = (method: string, signal: Signal) => Answer;
 
 export const CHAIN_1 = '"result":"0x1"';
-/** Of chain 1; says `answer` to all that is not about the chain. */
+/** A node of chain 1 that gives `answer` to all calls but eth_chainId. */
 export const saying =
   (answer: Answer): Script =>
   (method) =>
@@ -29,7 +29,7 @@ const DECLARED: Readonly<Record<string, Partial<MethodTraits>>> = {
   eth_getFilterChanges: { isStateful: true, isRepeatable: false, isHedgeable: false },
 };
 
-/** What the few methods are that scripted nodes are asked for. */
+/** The traits of the few methods in the tests with scripted nodes. */
 export const fakeTraits = (method: string): MethodTraits => ({
   ...unknownMethod(method, "evm"),
   ...DECLARED[method],
@@ -42,7 +42,10 @@ const POLICY = {
   broadcast: undefined,
 };
 
-/** A pool whose nodes say what the scripts say (`scripts` may grow); `optionsOf` makes options of other nodes; `asked` lists "node method", `counted` "node kind purpose", `logged` the log's messages. */
+/**
+ * A pool over scripted nodes; `scripts` may grow. `optionsOf` makes the pool's options for other nodes; `asked` lists
+ * "node method", `counted` "node kind purpose", `logged` the log's messages.
+ */
 export function poolOf(scripts: Record<string, Script>) {
   const logged: string[] = [];
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
@@ -107,7 +110,7 @@ export function poolOf(scripts: Record<string, Script>) {
   return { pool, optionsOf, clock, asked, askedAgain, closedNodes, counted, logged };
 }
 
-/** The same, after the first check; `outcome` is the result or the error of a call, as text. */
+/** The pool after its first check of the nodes; `outcome` is the result or the error of a call, as text. */
 export async function startedPoolOf(scripts: Record<string, Script>) {
   const parts = poolOf(scripts);
   await parts.pool.start();

@@ -1,5 +1,4 @@
-// The followed chain as a part, over nodes that answer from a generated chain: what tests of many steps
-// use in place of a whole process.
+// The followed chain without a whole process, over nodes that answer from a generated chain: for tests of many steps.
 import { pino } from "pino";
 import { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
@@ -12,20 +11,20 @@ import { Metrics } from "../../src/observe/metrics.ts";
 import { answerOf } from "./generated-chain/answers.ts";
 import type { GeneratedChain } from "./generated-chain.ts";
 
-/** A node that answers from the model while it lives. */
+/** A node that answers from the model while `isAlive`. */
 export class ModelNode {
   readonly name: string;
   readonly canSubscribe = false;
   isAlive = true;
-  /** It takes calls, and answers none. */
+  /** The node takes calls, and answers none. */
   isSilent = false;
-  /** How long an answer takes, in milliseconds. */
+  /** The latency of an answer, in milliseconds. */
   delayMs = 0;
-  /** It fails the next call of this method. */
+  /** The node fails the next call of this method. */
   failsNext: string | undefined;
-  /** How many calls came. */
+  /** The number of calls. */
   asked = 0;
-  /** As the follower tells it. */
+  /** Whether the follower has said that this node is on another branch. */
   isElsewhere = false;
   readonly #model: GeneratedChain;
 
@@ -59,7 +58,7 @@ export class ModelNode {
 export type FollowedChain = {
   readonly chain: Chain;
   readonly pool: ConstructorParameters<typeof Chain>[1]["pool"];
-  /** The view once the chain is where the model is, and its window is full. */
+  /** The view once the chain is at the model's head, and its window is full. */
   settled(): Promise<ChainView>;
 };
 
@@ -113,7 +112,7 @@ export async function followChain(
       const view = chain.views.view();
       if (view?.head.hash === model.head.hash && view.tail <= oldest) return view;
       await chain.look();
-      await new Promise(setImmediate); // nodes that answer at once leave no time for anything else
+      await new Promise(setImmediate); // nodes that answer at once would block the event loop
     }
     const { head, tail } = chain.views.view() ?? {};
     throw new Error(

@@ -1,5 +1,5 @@
-// The real gateway as a child process, for whole-system tests: started with a configuration, watched
-// through its log, stopped at the end.
+// The real gateway as a child process, for whole-system tests: started with a configuration, observed through its log,
+// stopped at the end.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -17,25 +17,25 @@ export type RunningGateway = {
   readonly configPath: string;
   readonly process: ChildProcess;
   readonly log: readonly LogLine[];
-  /** Where a network's calls go with a key. */
+  /** The URL for calls to a network with a key. */
   endpoint(network: string, key?: string): string;
-  /** Writes another configuration, and tells nobody. */
+  /** Writes another configuration without a signal. */
   write(settings: GatewaySettings | string): Promise<void>;
-  /** Writes another configuration, and SIGHUP; what the log says of it. A text is written as it is. */
+  /** Writes another configuration and sends SIGHUP; returns the log lines about it. A text is written as it is. */
   reload(settings: GatewaySettings | string): Promise<readonly LogLine[]>;
-  /** SIGTERM, and its exit code. */
+  /** Sends SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
 };
 
-/** Node's own parts that a test cares about; the rest of the configuration is the test's. */
+/** A test's settings; `withDefaults` adds ports, a key and the log level. */
 export type GatewaySettings = Readonly<Record<string, unknown>> & { readonly networks: object };
 
 const KEY = "test-key";
 
-/** What the gateways of the present test file logged, in the order of their starts (failed-logs.ts). */
+/** The logs of the gateways of the present test file, in the order of their starts (failed-logs.ts). */
 export const startedLogs: (readonly LogLine[])[] = [];
 
-/** Starts the gateway and waits until it listens. Ports are free ones, and there is a key `test-key`. */
+/** Starts the gateway and waits until it listens. It takes free ports, and there is a key `test-key`. */
 export async function startGatewayProcess(
   settings: GatewaySettings,
   environment: NodeJS.ProcessEnv = {},
@@ -85,7 +85,7 @@ export async function startGatewayProcess(
   };
 }
 
-/** The command line, run to its end. */
+/** Runs a command line to its end. */
 export async function runCommand(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
@@ -103,7 +103,7 @@ export async function runCommand(
   return { code, stdout, stderr };
 }
 
-/** As `npm start` has it. */
+/** The heap options of `npm start`. */
 export const HEAP = ["--max-semi-space-size=16", "--concurrent-marking-max-worker-num=1"];
 const ALLOCATION = { MALLOC_MMAP_THRESHOLD_: "262144", MALLOC_TRIM_THRESHOLD_: "262144" };
 
@@ -119,14 +119,14 @@ const withDefaults = (settings: GatewaySettings): object => ({
   keys: [{ name: "test", key: KEY }],
   log: { level: "debug" },
   ...settings,
-  // No balancer asks; a test that asks whether it is ready would wait for one at its end.
+  // Tests have no load balancer: a gateway that was asked for its readiness would wait for one at its end.
   timeouts: { leave: "1ms", ...(settings["timeouts"] as object | undefined) },
   networks: Object.fromEntries(
     Object.entries(settings.networks).map(([name, network]) => [name, unprobed(network)]),
   ),
 });
 
-/** Tests count what nodes are asked for, or hold answers back: a node is probed only where a test says so. */
+/** Turns probes off unless a test wants them: tests count calls to nodes, or delay their answers. */
 function unprobed(network: { upstreams?: unknown }): object {
   const { upstreams } = network;
   if (!Array.isArray(upstreams)) return network;
@@ -137,7 +137,7 @@ function unprobed(network: { upstreams?: unknown }): object {
   };
 }
 
-/** Each line as it comes; what is no JSON is kept as a message. */
+/** Collects lines as they come; a line that is no JSON becomes a message. */
 function collectLog(child: ChildProcess): LogLine[] {
   const lines: LogLine[] = [];
   const read = (text: string): void => {

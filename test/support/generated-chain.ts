@@ -1,5 +1,5 @@
-// Chains made up from a seed, with valid hashes, that grow, reorganise and roll back as told; and a
-// JSON-RPC node over one.
+// Chains from a seed with valid hashes, which grow, reorganise and roll back as a test wants; and a JSON-RPC node over
+// one.
 import {
   type GeneratedBlock,
   generateBlock,
@@ -15,16 +15,16 @@ type Range = readonly [least: number, most: number];
 
 export type ChainShape = {
   readonly seed: number;
-  /** In each block. */
+  /** The number of transactions, and of logs, in each block. */
   readonly transactions?: Range;
   readonly logs?: Range;
-  /** How many contracts emit, and how many different topics there are. */
+  /** The number of emitting contracts, and of different topics. */
   readonly addresses?: number;
   readonly topics?: number;
   /** One log in so many is of the first address. */
   readonly busy?: number;
   readonly firstNumber?: number;
-  /** Between two blocks: a gateway asks for the head twice in that time. */
+  /** The time between two blocks: a gateway asks for the head twice in that time. */
   readonly blockSeconds?: number;
 };
 
@@ -32,10 +32,10 @@ export class GeneratedChain {
   /** Oldest first; the first has the number `#first`. */
   #canonical: GeneratedBlock[] = [];
   #first: number;
-  /** Dropped ones too. */
+  /** Blocks by hash, also dropped ones. */
   readonly #byHash = new Map<string, GeneratedBlock>();
   readonly #placeByTransaction = new Map<string, { block: GeneratedBlock; index: number }>();
-  /** Of dropped blocks: they may be included again. */
+  /** Transactions of dropped blocks, which may be included again. */
   #waiting: Signed[] = [];
   readonly words: Vocabulary;
   readonly #random: Random;
@@ -58,7 +58,7 @@ export class GeneratedChain {
     this.words = {
       busy: this.#shape.busy,
       addresses: Array.from({ length: addresses }, () => this.#random.hex(20)),
-      // Signatures of events, and addresses in 32 bytes.
+      // Topics are signatures of events, or addresses in 32 bytes.
       topics: Array.from({ length: topics }, (_, index) =>
         index % 8 === 0
           ? this.#random.hex(32)
@@ -84,7 +84,7 @@ export class GeneratedChain {
     return this.#byHash.get(hash.toLowerCase());
   }
 
-  /** Where a transaction of the canonical chain is. */
+  /** The block and the index of a transaction of the canonical chain. */
   place(transactionHash: string): { block: GeneratedBlock; index: number } | undefined {
     const place = this.#placeByTransaction.get(transactionHash.toLowerCase());
     return place && this.block(place.block.number)?.hash === place.block.hash ? place : undefined;
@@ -104,7 +104,7 @@ export class GeneratedChain {
     }
   }
 
-  /** Keeps the head only: a long chain does not fit into memory. */
+  /** Keeps only the head: a long chain does not fit into memory. */
   forget(): void {
     this.#first = this.head.number;
     this.#canonical = [this.head];

@@ -1,5 +1,5 @@
-// Runs inside a gateway: at each SIGUSR2 it writes one log line with the files of `src` of which a function ran
-// since the last one, and these functions.
+// Runs inside a gateway: at each SIGUSR2 it writes one log line with the files of `src` whose functions ran since the
+// last one, and the names of these functions.
 import { Session } from "node:inspector/promises";
 
 const SRC = new URL("../../src/", import.meta.url).href;

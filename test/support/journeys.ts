@@ -1,5 +1,5 @@
-// How many files of `src` a call passes: of three calls, the files that run each time it is made, over a real
-// gateway, a store that holds the newest blocks, and a node that has all of them.
+// The files of `src` that a call passes: for three calls, the files that run each time, over a real gateway, a store
+// with the newest blocks, and a node with all blocks.
 import { ask } from "./ask.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
 import { answerOf } from "./generated-chain/answers.ts";
@@ -9,15 +9,15 @@ import { missing, result, startScriptedNode } from "./scripted-node.ts";
 
 export type Journey = {
   readonly name: string;
-  /** The most files that it may pass. */
+  /** The most files that the call may pass. */
   readonly most: number;
-  /** The files that it passes, and the functions that ran in each of them the last time. */
+  /** The files that the call passes, with the functions that ran in the last round. */
   readonly files: ReadonlyMap<string, readonly string[]>;
 };
 
 type Params = (time: number) => readonly unknown[];
 
-/** What runs beside a call, such as a look for a newer block, does not run in all of them. */
+/** Enough rounds for work beside the call, such as a look for a newer block, to be absent from some round. */
 const TIMES = 12;
 const WINDOW = 64;
 const BLOCKS = 200;
@@ -101,7 +101,7 @@ async function passed(call: {
   return common ?? new Map();
 }
 
-/** The files of which a function ran since this was asked last. */
+/** The files whose functions ran since the last call of this function. */
 async function ran(gateway: Gateway): Promise<Journey["files"]> {
   const before = gateway.log.length;
   gateway.process.kill("SIGUSR2");

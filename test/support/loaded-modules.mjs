@@ -1,4 +1,4 @@
-// Runs inside a gateway: writes one log line for each of its packages' modules that is loaded.
+// Runs inside a gateway: writes one log line for each loaded module of its packages.
 import { registerHooks } from "node:module";
 
 registerHooks({

@@ -1,5 +1,4 @@
-// A state in memory for tests: it may be slow or away, lose the answers to what it did, and do late what it
-// was asked.
+// A state in memory for tests: it may be slow or away, lose the answers to changes, and make changes late.
 import type { OperationId } from "../../src/lib/outbox.ts";
 import type { TakeRequest } from "../../src/lib/token-bucket.ts";
 import {
@@ -30,18 +29,18 @@ type StateClock = {
 
 export class MemoryState implements State {
   readonly texts = new Map<string, string>();
-  /** Half of it before the state hears of what it is asked, and half before it is heard. */
+  /** The time of a round trip: half of it before the operation, and half after it. */
   latencyMs = 0;
   isAway = false;
-  /** Changes are made, and nobody is told. */
+  /** Makes changes, but fails their answers. */
   losesAnswers = false;
-  /** What becomes of the next changes whose answer is lost; taken from the front. */
+  /** The fates of the next changes, all of which lose their answer; taken from the front. */
   readonly lost: ("applied" | "never" | "late")[] = [];
-  /** Every operation is one. */
+  /** The number of operations: each is one round trip. */
   roundTrips = 0;
-  /** How many changes were asked for. */
+  /** The number of requested changes. */
   changes = 0;
-  /** Changes that were sent and come later. */
+  /** Changes with the fate `late`. */
   readonly #late: (() => void)[] = [];
   readonly #clock: StateClock;
   readonly #table: TextTable = {
@@ -52,7 +51,7 @@ export class MemoryState implements State {
     },
   };
 
-  /** Without a clock it is as fast as can be, and no time passes for limits. */
+  /** Without a clock operations take no time, and no time passes for limits. */
   constructor(parts: { clock: StateClock } = { clock: TIMELESS }) {
     this.#clock = parts.clock;
   }
@@ -105,13 +104,13 @@ export class MemoryState implements State {
 
   async close(): Promise<void> {}
 
-  /** What was on its way arrives. */
+  /** Makes the late changes. */
   arrive(): void {
     for (const change of this.#late.splice(0)) {
       try {
         change();
       } catch {
-        // It comes too late.
+        // The change is too late.
       }
     }
   }

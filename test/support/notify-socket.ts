@@ -1,5 +1,5 @@
-// What systemd has for a service that it started: a datagram socket, and what was sent to it. Node.js cannot listen
-// on one, so a few lines of Perl do.
+// systemd's side of its notify protocol: a datagram socket that collects messages. Node.js cannot listen on one, so a
+// few lines of Perl do.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ if (!hasSystemdNotify)
   );
 if (!hasSystemdNotify && process.env["CI"]) throw new Error("these tests need systemd-notify");
 
-/** Each datagram is a line, whose lines have spaces between them. */
+/** Prints each datagram as one line, with spaces for its line breaks. */
 const LISTEN = `
   use Socket;
   socket(my $socket, AF_UNIX, SOCK_DGRAM, 0) or die;
@@ -29,7 +29,7 @@ const LISTEN = `
 
 export type NotifySocket = {
   readonly path: string;
-  /** In the order in which it came, without the barriers that `systemd-notify` sends to wait for. */
+  /** The messages in order, without the barriers with which `systemd-notify` waits. */
   readonly told: readonly string[];
   close(): Promise<void>;
 };

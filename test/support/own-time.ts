@@ -1,9 +1,9 @@
-// Time that the machine gave to what is measured: however busy it is with other things, and however slow, about the same.
-// Zero is taken off where the system does not tell.
+// Time that the machine gave to the measured threads: nearly independent of other work on the machine. Where the
+// system does not tell the waiting times, nothing is subtracted.
 import { readdirSync, readFileSync } from "node:fs";
 import { until } from "./processes.ts";
 
-/** Milliseconds that this thread computed for during `act`; what it waited meanwhile does not count. */
+/** The processor time of this thread during `act`, in milliseconds, without waiting. */
 export async function ownMsOf(act: () => unknown): Promise<number> {
   const before = process.threadCpuUsage();
   await act();
@@ -14,16 +14,16 @@ export async function ownMsOf(act: () => unknown): Promise<number> {
 type Process = { readonly pid?: number | undefined };
 
 /**
- * A stopwatch that stands while this thread, or one of the processes with all that they started, is ready to run and
- * others run instead; while the machine itself is not served; and while anybody waits for a disk.
+ * A stopwatch that stops while this thread, or a thread of the processes or of their children, is ready but another one
+ * runs; while a hypervisor runs other machines; and while any task waits for a disk.
  *
- * @returns What reads it, in milliseconds from now on.
+ * @returns A function that reads it, in milliseconds from now on.
  */
 export function stopwatch(...processes: readonly Process[]): () => number {
   const threads = ["/proc/thread-self", ...threadsOf(processes)];
   const waitedMs = new Map<string, number>();
   const runningMs = (): number => {
-    // A thread that has ended has waited all the same.
+    // The waiting time of a thread that has ended still counts.
     for (const thread of threads)
       waitedMs.set(thread, Math.max(waitedMs.get(thread) ?? 0, waitedForCpuMs(thread)));
     const waited = [...waitedMs.values()].reduce((sum, ms) => sum + ms, 0);
@@ -33,14 +33,14 @@ export function stopwatch(...processes: readonly Process[]): () => number {
   return () => runningMs() - from;
 }
 
-/** Waits until it is so, for a second of such time at most. */
+/** Waits until the condition holds, for at most a second by the stopwatch. */
 export const withinASecond = (
   what: string,
   isSo: () => Promise<boolean>,
   ...processes: readonly Process[]
 ): Promise<void> => within({ what, ms: 1_000 }, isSo, ...processes);
 
-/** Waits until it is so, for so much of such time at most. */
+/** Waits until the condition holds, for at most `ms` by the stopwatch. */
 export async function within(
   { what, ms }: { readonly what: string; readonly ms: number },
   isSo: () => Promise<boolean>,
@@ -55,10 +55,10 @@ export async function within(
   });
 }
 
-/** So long it remembers, and so often it looks, in milliseconds. */
+/** The length of the memory and the interval of its entries, in milliseconds. */
 const REMEMBERED = { forMs: 60_000, everyMs: 100 };
 
-/** Tells which moment was so long ago by a stopwatch. It has to look now and then. */
+/** Finds the moment that lies a given time back by a stopwatch. `look` must be called regularly. */
 export class ServedTime {
   #looks: { readonly atMs: number; readonly elapsedMs: number }[] = [];
   readonly #elapsedMs: () => number;
@@ -74,7 +74,7 @@ export class ServedTime {
     if ((this.#looks[0]?.atMs ?? atMs) < atMs - REMEMBERED.forMs) this.#looks.shift();
   }
 
-  /** The moment that is so long before another one, both in milliseconds since 1970. */
+  /** The moment `ms` before another one by the stopwatch, both in milliseconds since 1970. */
   before(atMs: number, ms: number): number {
     const then = this.#looks.findLast((look) => look.atMs <= atMs);
     if (!then) return atMs - ms;
@@ -86,7 +86,7 @@ export class ServedTime {
   }
 }
 
-/** Of the processes, and of all that they started. */
+/** The threads of the processes, and of all their children. */
 function threadsOf(processes: readonly Process[]): readonly string[] {
   const all = processes.length === 0 ? [] : namesIn("/proc").filter((name) => /^\d+$/.test(name));
   const parentOf = new Map(
@@ -100,11 +100,11 @@ function threadsOf(processes: readonly Process[]): readonly string[] {
     .flatMap((pid) => namesIn(`/proc/${pid}/task`).map((name) => `/proc/${pid}/task/${name}`));
 }
 
-/** Of a thread, so far. */
+/** The time that a thread was ready while another one ran, in milliseconds. */
 const waitedForCpuMs = (thread: string): number =>
   Number(textOf(`${thread}/schedstat`).split(" ")[1] ?? 0) / 1e6;
 
-/** What a hypervisor gave to others, in hundredths of a second. */
+/** The time that a hypervisor gave to other machines, in milliseconds; Linux tells it in hundredths of a second. */
 const stolenMs = (): number => Number(textOf("/proc/stat").split(/\s+/)[8] ?? 0) * 10;
 
 const waitedForDisksMs = (): number =>

@@ -1,5 +1,5 @@
-// Loaded into a gateway under test: how long it worked without a turn for others, in processor time of its own,
-// which does not grow with what else the machine does. SIGUSR2: tells the longest since the last one.
+// Loaded into a gateway under test: measures its longest turn without a break for others, in its own processor time,
+// which does not depend on other work of the machine. At SIGUSR2 it prints the longest turn since the last one.
 const used = () => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

@@ -1,4 +1,4 @@
-// A node in front of another one: some calls it answers itself, the others it passes on.
+// A proxy before a node: it answers some calls itself, and passes the others on.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,7 @@ import type { NodeCall } from "./scripted-node.ts";
 
 export type PassingNode = { readonly url: string; close(): Promise<void> };
 
-/** @param own The text of its own answer; undefined: the node behind it is asked. That one being away ends the connection. */
+/** @param own The proxy's own answer as text; undefined: it asks the node, whose absence ends the connection. */
 export async function startPassingNode(
   behind: string,
   own: (call: NodeCall) => string | undefined,

@@ -1,12 +1,12 @@
-// What tests need to know of processes, and how they wait for what is to happen.
+// Helpers for processes, and for waiting.
 import { execFile } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** So often is looked at first; many who wait long would keep a small machine busy with looking. */
+/** The pauses between looks grow: many long waits would otherwise keep a small machine busy. */
 const PAUSE_MS = { first: 20, longest: 100, growth: 1.2 };
 
-/** Asks again and again until there is something to give; fails when that takes too long. */
+/** Calls `look` until it returns something; throws when that takes too long. */
 export async function until<Value>(
   what: string,
   look: () => Promise<Value | false | undefined>,
@@ -32,7 +32,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The processes of nodes whose command line names the port of one of the URLs. */
+/** The process ids of nodes whose command line contains the port of one of the URLs. */
 export async function nodesListeningOn(urls: readonly string[]): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
   const ports = urls.map((url) => new URL(url).port);

@@ -1,5 +1,5 @@
-// Schedules by chance, each after the other in one world, and several worlds side by side: while one waits for the disk,
-// others go on.
+// Random schedules: those of one world run one after the other, and several worlds run in parallel, so that some go on
+// while others wait for the disk.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ import { it } from "vitest";
 type RandomWorld = { open(): Promise<void>; close(): Promise<void> };
 
 /**
- * To be called in a concurrent `describe`.
+ * Must be called in a concurrent `describe`.
  *
- * @param parts.make The world of a seed, which keeps its files in the folder. @param parts.run One schedule.
+ * @param parts.make Makes the world of a seed, with its files in the folder. @param parts.run Runs one schedule.
  */
 export function itInRandomWorlds<World extends RandomWorld>(
   title: string,

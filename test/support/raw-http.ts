@@ -1,4 +1,4 @@
-// HTTP by hand over a socket, for requests that no client library would send.
+// HTTP over a plain socket, for requests that no client library would send.
 import { connect, type Socket } from "node:net";
 
 export function openSocket(url: string): Promise<Socket> {
@@ -9,14 +9,14 @@ export function openSocket(url: string): Promise<Socket> {
   });
 }
 
-/** Everything that comes until the other side closes. */
+/** All data until the other side closes. */
 export function readToEnd(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     let text = "";
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
     });
-    socket.on("error", () => resolve(text)); // a reset is an end too
+    socket.on("error", () => resolve(text)); // a reset also ends the connection
     socket.on("close", () => resolve(text));
   });
 }

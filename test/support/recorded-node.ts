@@ -12,12 +12,12 @@ export type Recording = {
 
 export type RecordedNode = {
   readonly url: string;
-  /** Calls that nobody recorded, as `method params`. */
+  /** Calls without a recording, as `method params`. */
   readonly unknownCalls: readonly string[];
   close(): Promise<void>;
 };
 
-/** @param ownAnswers What the node says of itself, by method: its chain and its head. */
+/** @param ownAnswers Answers about the node itself, by method: its chain and its head. */
 export async function startRecordedNode(
   recordings: readonly Recording[],
   ownAnswers: Readonly<Record<string, unknown>>,
@@ -51,17 +51,17 @@ export async function startRecordedNode(
 
 type Call = { id: unknown; method: string; params?: readonly unknown[] };
 
-/** No code that would make a gateway believe that the node lacks the method. */
+/** This code must not make the gateway believe that the node lacks the method. */
 const NOT_RECORDED = '"error":{"code":-32000,"message":"not recorded"}';
 
-/** One text for all ways to ask the same question. */
+/** The same text for all forms of the same call. */
 const callText = (method: string, params: readonly unknown[]): string => {
   const given = [...params];
   while (given.at(-1) === "latest" || given.at(-1) === null) given.pop();
   return `${method} ${JSON.stringify(given.map(canonical))}`;
 };
 
-/** In the order of names, without what says nothing: nulls, defaults, and `data` beside the same `input`. */
+/** Sorts members, and removes those without meaning: nulls, defaults, and `data` beside the same `input`. */
 function canonical(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const fields = value as Readonly<Record<string, unknown>>;

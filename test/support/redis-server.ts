@@ -1,5 +1,5 @@
-// A real Redis in a folder of its own, to be killed, stopped in its tracks and started again on the
-// same port. Tests that need one skip, loudly, where no redis-server is installed.
+// A real Redis in a folder of its own, which a test can kill, suspend and start again on the same port. Tests that
+// need one skip with a warning where no redis-server is installed.
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ export const hasRedis = spawnSync("redis-server", ["--version"]).status === 0;
 if (!hasRedis) console.warn("redis-server is not installed: tests of the shared state are skipped");
 if (!hasRedis && process.env["CI"]) throw new Error("these tests need redis-server");
 
-/** What is acknowledged is on the disk. */
+/** Every acknowledged write is on the disk. */
 const durable = ['save ""', "appendonly yes", "appendfsync always"];
 
 type Options = {
@@ -40,7 +40,7 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Resolves when it answers; also after `kill`, with what it had acknowledged. */
+  /** Starts Redis, also after `kill`, with all acknowledged writes; resolves when it answers. */
   async start(): Promise<void> {
     const { folder, settings, flags } = this.#options;
     const path = join(folder, "redis.conf");
@@ -50,19 +50,19 @@ export class RedisServer {
     await until("Redis answers", () => this.isUp());
   }
 
-  /** A wrong password is an answer, too. */
+  /** Whether Redis answers; the refusal of a missing password is an answer, too. */
   async isUp(): Promise<boolean> {
     const answer = await this.command("ping").catch(() => "");
     return /PONG|NOAUTH/.test(answer);
   }
 
-  /** What redis-cli prints. */
+  /** The output of a command of redis-cli. */
   async command(...words: readonly string[]): Promise<string> {
     const { stdout } = await promisify(execFile)("redis-cli", ["-p", `${this.port}`, ...words]);
     return stdout.trim();
   }
 
-  /** SIGKILL: nothing more is written. */
+  /** Sends SIGKILL, so that nothing more is written. */
   async kill(): Promise<void> {
     const running = this.#process;
     if (!running || running.exitCode !== null || running.signalCode !== null) return;
@@ -71,7 +71,7 @@ export class RedisServer {
     await ended;
   }
 
-  /** It keeps its connections and says nothing. */
+  /** Suspends the process: it keeps its connections and answers nothing. */
   pause(): void {
     this.#process?.kill("SIGSTOP");
   }
@@ -93,14 +93,14 @@ export async function startRedis(...settings: readonly string[]): Promise<RedisS
   return server;
 }
 
-/** A Redis that is not started yet: its port is known, and nobody is there. */
+/** A Redis that has a port but is not started yet. */
 export async function newRedis(
   options: Partial<Pick<Options, "settings">> = {},
 ): Promise<RedisServer> {
   return create({ settings: [...durable, ...(options.settings ?? [])], flags: [] });
 }
 
-/** Watches over the master and its replicas, alone; they have a password. */
+/** Starts a single Sentinel over the master and its replicas, which have a password. */
 export async function startSentinel(
   name: string,
   master: RedisServer,
@@ -117,7 +117,7 @@ export async function startSentinel(
   return sentinel;
 }
 
-/** Three nodes, each with a third of the slots. */
+/** Starts three nodes, each with a third of the slots. */
 export async function startCluster(): Promise<RedisServer[]> {
   const buses = Object.values(await freePorts("one", "two", "three"));
   const nodes = await Promise.all(buses.map((bus) => startRedis(...clusterSettings(bus))));

@@ -1,4 +1,4 @@
-// The body of a request to a node that a test made.
+// The body of a request to a test's own node.
 import type { IncomingMessage } from "node:http";
 
 export async function textOf(request: IncomingMessage): Promise<string> {

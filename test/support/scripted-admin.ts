@@ -1,5 +1,5 @@
-// Admin for tests: over a real state in a folder of its own, asked without a socket. Every
-// answer is held against what its route declares.
+// The admin API for tests: over a real state in a folder of its own, called without a socket. Every answer must match
+// the declaration of its route.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { FakeClock } from "./fake-clock.ts";
 
 export const TOKEN = "a-token-of-the-tests";
 
-/** One of each lesser role, and a second one that may change keys. */
+/** One token of each lesser role, and a second one for the role `keys`. */
 const TOKENS = (["read", "keys", "more"] as const).map((name) => ({
   ...{ name, role: name === "more" ? ("keys" as const) : name },
   hash: hashOf(`${TOKEN}-${name}`),
@@ -97,7 +97,7 @@ const configuredKey = {
   limits: { logs: {} },
 };
 
-/** Asks with the token, in JSON. @throws When an answer is not as its route declares. */
+/** Sends requests with the token, in JSON. @throws When an answer does not match the declaration of its route. */
 export const asker =
   (send: Sender) =>
   async (
@@ -130,7 +130,7 @@ export const asker =
     return { status: response.status, headers: response.headers, text, json };
   };
 
-/** The data of a stream's first event; the rest is not wanted. */
+/** The data of a stream's first event; the rest is dropped. */
 async function firstEvent({ body }: Response): Promise<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   const { value = "" } = (await reader?.read()) ?? {};

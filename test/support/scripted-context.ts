@@ -1,16 +1,16 @@
-// The surroundings of a call, for tests: upstreams that answer by a script, and a head that stands still.
+// The context of a call for tests: upstreams with scripted answers, and a head that does not change.
 
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { atOnce } from "../../src/lib/turns.ts";
 import { declaredMethods } from "../../src/methods/catalogue.ts";
 import { type CallContext, checkParams, type NetworkFacts } from "../../src/methods/method.ts";
 
-/** By method: what the upstreams answer. A function is given the parameters, and may throw. */
+/** The upstreams' answers by method. A function gets the parameters, and may throw. */
 export type Script = Readonly<Record<string, unknown>>;
 
 export type Surroundings = {
   readonly head?: number;
-  /** What an upstream says when it is asked for a newer head. */
+  /** An upstream's answer to a look for a newer head. */
   readonly newerHead?: number;
   readonly isBatch?: boolean;
   readonly network?: Omit<Partial<NetworkFacts>, "limits"> & {
@@ -18,10 +18,9 @@ export type Surroundings = {
   };
 };
 
-/** What a call answered, and what it asked the upstreams for that. */
+/** The result of a call, and the calls to upstreams for it. */
 export type CallReply = { readonly result: unknown; readonly asked: readonly unknown[][] };
 
-/** Makes a call of a declared method. */
 export async function call(
   name: string,
   params: readonly unknown[],

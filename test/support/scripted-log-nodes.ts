@@ -1,5 +1,5 @@
-// For tests: nodes that answer log queries of a made-up chain, each with limits and words of its own, asked
-// in order as the pool does.
+// Nodes for tests that answer log queries of an invented chain, each with its own limits and error texts, asked in
+// order like those of a pool.
 
 import type { LogRange } from "../../src/evm/log-filter.ts";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
@@ -11,7 +11,7 @@ import type { Reply } from "../../src/upstream/reply.ts";
 export type Filter = { readonly address?: string };
 export type Log = { readonly address: string; readonly blockNumber: string; readonly data: string };
 
-/** @returns What a node says to the query, as `call` counts all questions from one. */
+/** @param call The number of the call among all calls to all nodes, from one. @returns The node's reply. */
 export type LogNode = (question: LogRange & Filter, call: number) => Reply;
 
 export const told = (logs: readonly Log[]): Reply => ({
@@ -19,7 +19,7 @@ export const told = (logs: readonly Log[]): Reply => ({
   json: Buffer.from(JSON.stringify(logs.map(whole))),
 });
 
-/** With all that a log has. @param index In its block, or further. */
+/** Adds all members of a log. @param index The log index in the block. */
 export const whole = <Given extends { readonly blockNumber: string }>(
   log: Given,
   index: number,
@@ -54,7 +54,7 @@ export const isWithin = ({ blockNumber, address }: Log, range: LogRange & Filter
   Number(blockNumber) <= range.to &&
   (range.address ?? address) === address;
 
-/** What asks these nodes; `asked` lists the ranges, `mostAtOnce` how many were asked for at one time. */
+/** A call context over these nodes; `asked` lists the ranges, `state.mostAtOnce` the most concurrent calls. */
 export function askingNodes(
   nodes: readonly LogNode[],
   {

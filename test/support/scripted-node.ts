@@ -1,4 +1,4 @@
-// A node that does as it is told: for faults and for counting. Never a judge of what is right.
+// A node with scripted answers, for faults and for counting. It never judges whether an answer is right.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { textOf } from "./request-text.ts";
@@ -15,8 +15,8 @@ const NO_BATCHES =
   '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported"}}';
 
 /**
- * Gives the text of the whole response body, or takes the response into its own hands (undefined).
- * Calls are answered one by one; a chain id of 1 is there from the start.
+ * Returns the text of the whole response body, or undefined to write the response itself.
+ * Calls come one by one; the node itself answers eth_chainId with 1.
  */
 type Script = (call: NodeCall, response: ServerResponse) => string | undefined;
 
@@ -29,7 +29,7 @@ export const failure = (call: NodeCall, json: string): string =>
 export const missing = (call: NodeCall): string =>
   failure(call, `{"code":-32601,"message":"the method ${call.method} does not exist"}`);
 
-/** @param takesBatches Several calls at once come to the script as a list; left out: they are refused. */
+/** @param takesBatches Gives batches to the script as lists; left out: the node refuses them. */
 export async function startScriptedNode(
   script: Script,
   port = 0,

@@ -1,5 +1,5 @@
-// Properties are tried with the run's seed: the same in each `npm test`, another in each `npm run test:deep`.
-// A failure names it, and so does the run; HEADGATE_SEED repeats a run.
+// Property tests use the run's seed: constant in `npm test`, different in each `npm run test:deep`. A failure names
+// it, and so does the run; HEADGATE_SEED repeats a run.
 import { configureGlobal, readConfigureGlobal } from "fast-check";
 import { inject } from "vitest";
 
@@ -9,5 +9,5 @@ declare module "vitest" {
   }
 }
 
-// Test files with other seeds may share a worker: this runs before each of them.
+// Test files with other seeds may share a worker, so this runs before each of them.
 configureGlobal({ ...readConfigureGlobal(), seed: inject("seed") });

@@ -1,4 +1,4 @@
-// A RedisState as the gateway opens it, with what it logged.
+// A RedisState as the gateway opens it, with its log.
 import { state as stateSetting } from "../../src/config/state-settings.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { RedisState } from "../../src/state/redis-state.ts";
@@ -8,7 +8,7 @@ export type SharedState = {
   readonly state: RedisState;
   /** Each line with its reason, in order. */
   readonly log: readonly string[];
-  /** What was told of its reachability, in order. */
+  /** The reported changes of its reachability, in order. */
   readonly told: readonly boolean[];
 };
 
@@ -27,7 +27,7 @@ export async function openShared(url: string): Promise<SharedState> {
   return { state, log, told };
 }
 
-/** How a call ended, and after how much of the time that was given to this thread. */
+/** The outcome of a call, and the time that this thread had for it, in milliseconds. */
 export async function timed<Value>(
   call: Promise<Value>,
 ): Promise<{ value?: Value; error?: Error; ms: number }> {

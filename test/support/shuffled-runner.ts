@@ -1,4 +1,4 @@
-// Runs the tests of each file in another order, by the run's seed. Vitest's own setting is one for all projects.
+// Runs the tests of each file in a random order, by the run's seed. Vitest's own setting would apply to all projects.
 import { inject, type SerializedConfig, TestRunner } from "vitest";
 
 // biome-ignore lint/style/noDefaultExport: vitest takes the default export.

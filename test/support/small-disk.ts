@@ -1,4 +1,4 @@
-// A disk of a few megabytes that a test can fill up: a tmpfs of its own, which only root may mount.
+// A disk of a few megabytes that a test can fill: a tmpfs of its own, which only root may mount.
 import { execFileSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,9 +6,9 @@ import { join } from "node:path";
 
 export type SmallDisk = {
   readonly path: string;
-  /** Leaves no room. */
+  /** Uses up all room. */
   fill(): void;
-  /** Gives the room back. */
+  /** Frees the room. */
   empty(): void;
   remove(): void;
 };

@@ -1,4 +1,4 @@
-// A caller with a WebSocket: what it asks, and what is pushed to it.
+// A caller with a WebSocket: it makes calls, and collects notifications.
 import { once } from "node:events";
 import { expect } from "vitest";
 import { WebSocket } from "ws";

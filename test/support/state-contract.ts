@@ -1,9 +1,9 @@
-// What every store of the shared state must do, whichever it is.
+// The contract that every store of the shared state must keep.
 import { describe, expect, it } from "vitest";
 import type { Next, State } from "../../src/state/state.ts";
 import { describeOperations } from "./state-operations.ts";
 
-/** Puts a text in the place of the expected one; undefined stands for none. @returns Whether that was there. */
+/** Replaces the expected text; undefined stands for none. @returns Whether the expected text was there. */
 async function replace(
   state: Pick<State, "update">,
   key: string,

@@ -1,5 +1,5 @@
-// What every store of the shared state must do with limits, counters and journals, and with an operation
-// that comes again: whichever store it is, it does what the pure functions say.
+// The contract of every store of the shared state for limits, counters, journals and repeated operations: each store
+// must do the same as the pure functions.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/lib/outbox.ts";
@@ -13,7 +13,7 @@ const newSlot = (): string => {
   slots += 1;
   return slots.toString(16).padStart(16, "0");
 };
-/** An operation that nobody repeats. */
+/** The id of an operation that is not repeated. */
 const once = (): OperationId => ({ slot: newSlot(), number: 1, keptMs: 60_000 });
 
 const QUOTA = { size: 100, perSecond: 0 };
@@ -186,7 +186,7 @@ export function describeOperations(name: string, current: () => State): void {
       const append = (at: number, ...items: string[]) =>
         state.append("pending main", { at, items, kept });
       expect(await append(0, "a", "b")).toEqual({ first: 0, end: 2, from: 0, items: ["a", "b"] });
-      // Again, and by another one: nothing is added.
+      // The same append again, also by another process, adds nothing.
       expect(await append(0, "a", "b")).toEqual({ first: 0, end: 2, from: 0, items: ["a", "b"] });
       expect((await append(1, "z")).items).toEqual(["b"]);
       expect(await append(2, "c")).toEqual({ first: 0, end: 3, from: 2, items: ["c"] });
@@ -240,7 +240,7 @@ export function describeOperations(name: string, current: () => State): void {
   });
 }
 
-/** Of each key the first: a batch names a key once. */
+/** The first addition for each key: a batch contains a key once. */
 const distinct = (batch: readonly Addition[], prefix: string): Addition[] => [
   ...new Map(
     batch.map(({ key, counts: more }) => [key, { key: `${key} ${prefix}`, counts: more }]),

@@ -1,4 +1,4 @@
-// A node with one transaction of as many steps as wanted, told as geth tells them: for what costs, and for limits.
+// A node with one transaction of any number of steps, in geth's format: for measurements and limits.
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +7,7 @@ import { textOf } from "./request-text.ts";
 export type SteppingNode = {
   readonly url: string;
   readonly transaction: string;
-  /** Of the text of the steps that were sent so far. */
+  /** The size of the steps' JSON so far. */
   readonly sentBytes: number;
   close(): Promise<void>;
 };
@@ -16,7 +16,7 @@ const TRANSACTION = `0x${"ab".repeat(32)}`;
 const BLOCK = `0x${"cd".repeat(32)}`;
 const SENDER = `0x${"22".repeat(20)}`;
 const CONTRACT = `0x${"11".repeat(20)}`;
-const CODE = "0x600150600056"; // PUSH1 1, POP, PUSH1 0, JUMP: without end
+const CODE = "0x600150600056"; // PUSH1 1, POP, PUSH1 0, JUMP: an endless loop
 
 const transaction = {
   ...{ hash: TRANSACTION, blockHash: BLOCK, blockNumber: "0x1", transactionIndex: "0x0" },
@@ -81,7 +81,7 @@ const ROUND = [
 const STACK = Array.from({ length: 8 }, (_, index) => `0x${(index * 99_991).toString(16)}`);
 const AT_ONCE = 64;
 
-/** The elements of structLogs, some at once. */
+/** The elements of structLogs, several at a time. */
 function* stepsJson(steps: number, memoryWords: number): Generator<string> {
   const memory = Array.from({ length: memoryWords }, (_, index) =>
     (index * 7919).toString(16).padStart(64, "0"),
@@ -108,7 +108,7 @@ function* stepsJson(steps: number, memoryWords: number): Generator<string> {
   yield text;
 }
 
-/** false when nobody reads any more. */
+/** false when the connection is closed. */
 async function written(response: ServerResponse, text: string): Promise<boolean> {
   if (response.destroyed) return false;
   if (response.write(text)) return true;

@@ -1,5 +1,5 @@
 // A collector of traces: takes OTLP over HTTP, and reads its protobuf with the decoder that was generated from the
-// protocol's own definition. It may also be slow, huge or unwilling.
+// protocol's own definition. It may also answer slowly, at length, or with errors.
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -29,7 +29,7 @@ export type CollectedSpan = {
   readonly kind: string;
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty: it has none. */
+  /** Empty: the span has none. */
   readonly parentSpanId: string;
   readonly traceState: string;
   readonly startMs: number;
@@ -44,11 +44,11 @@ export type CollectedSpan = {
 export type TraceCollector = {
   readonly url: string;
   readonly spans: readonly CollectedSpan[];
-  /** Of each request. */
+  /** The headers of each request. */
   readonly headers: readonly NodeJS.Dict<string | string[]>[];
-  /** What becomes of requests from now on. */
+  /** Answers the requests from now on. */
   answer: (response: ServerResponse) => void;
-  /** The spans of a trace, when all are there. */
+  /** The spans of a trace, once so many have come. */
   trace(traceId: string, spans: number): Promise<readonly CollectedSpan[]>;
   close(): Promise<void>;
 };

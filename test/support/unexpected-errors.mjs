@@ -1,4 +1,4 @@
-// Loaded into a real gateway by a test: a signal makes an error that nobody expected.
+// Loaded into a real gateway by a test: a signal causes an unexpected error.
 process.on("SIGUSR2", () => void Promise.reject(new Error("a rejection of the test")));
 process.on("SIGWINCH", () =>
   setImmediate(() => {

@@ -1,4 +1,4 @@
-// What the tests of vmTraces tell a writer, and what it makes of it.
+// Struct logs for tests of the vmTrace writer, and its output for them.
 import {
   type VmTraceOptions,
   type VmTraceOutcome,
@@ -10,12 +10,12 @@ export const B = `0x${"b".repeat(40)}`;
 
 type Rest = Readonly<Record<string, unknown>>;
 
-/** As geth writes it, unless `rest` says otherwise: a cheap one in the top frame. */
+/** A struct log as geth writes it; by default a cheap operation in the top frame. */
 export const log = (op: string, stack: readonly unknown[] = [], rest: Rest = {}) => ({
   ...{ pc: 0, op, gas: 100, gasCost: 3, depth: 1, stack, memory: [], ...rest },
 });
 
-/** The same one frame deeper. */
+/** The same, one frame deeper. */
 export const below = (op: string, stack: readonly unknown[] = [], rest: Rest = {}) =>
   log(op, stack, { depth: 2, gas: 60, ...rest });
 
@@ -26,11 +26,11 @@ export type WrittenTrace = {
 };
 
 export type TraceSurroundings = Partial<VmTraceOptions> & {
-  /** By address; nothing else has code. */
+  /** Code by address; all other accounts have none. */
   readonly codes?: Readonly<Record<string, string | undefined>>;
 };
 
-/** Of a call to A, where long code is, when nothing else is said. */
+/** Writes the vmTrace of a call to A; by default A has long code. */
 export function tell(logs: readonly unknown[], surroundings: TraceSurroundings = {}): WrittenTrace {
   const { codes, ...options } = surroundings;
   const known: TraceSurroundings["codes"] = { [A]: `0x${"5b".repeat(50)}`, ...codes };
@@ -47,7 +47,7 @@ export function tell(logs: readonly unknown[], surroundings: TraceSurroundings =
   return { outcome, text: pieces.join(""), pieces };
 }
 
-/** Of a trace that is to be written. */
+/** The operations of a trace that must be written. */
 export function opsOf(logs: readonly unknown[], surroundings?: TraceSurroundings) {
   const { outcome, text } = tell(logs, surroundings);
   if (outcome.kind !== "written") throw new Error(JSON.stringify(outcome));

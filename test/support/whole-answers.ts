@@ -1,15 +1,15 @@
-// Callers whose right answers are known byte for byte, and who leave in the middle, pause, and go on: over HTTP/1.1, HTTP/2
-// and WebSockets. Each says what it was given; whether that is right is checked by the test.
+// Callers whose right answers are known byte for byte, and which leave in the middle, pause, and go on: over HTTP/1.1,
+// HTTP/2 and WebSockets. Each returns the received answers, which the test checks.
 import { connect as connectHttp2, constants as http2Constants } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { constants, createGunzip } from "node:zlib";
 import WebSocket from "ws";
 
-/** What a caller was given of the answer to one body, unpacked; whole: it was told that this is all. */
+/** The answer to one body as received, unpacked; `isWhole`: the protocol said that it is complete. */
 export type Given = { readonly text: string; readonly isWhole: boolean };
 
-/** What a caller does after it was given so many bytes. */
+/** The caller's behaviour after it has received so many bytes. */
 export type Manner = {
   readonly afterBytes: number;
   readonly does: "goes on" | "pauses" | "leaves" | "resets" | "half closes";
@@ -19,12 +19,12 @@ export type Place = {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** Left out: without TLS. */
+  /** The certificate authority; left out: without TLS. */
   readonly ca?: string | undefined;
 };
 
 export type WaitingParts = {
-  /** Resolves when other callers have got further. */
+  /** Resolves when other callers have made progress. */
   readonly others: () => Promise<void>;
 };
 
@@ -48,7 +48,7 @@ function opened({ host, port, ca }: Place, protocols: string[]): Socket {
   return secured;
 }
 
-/** All bodies over one connection, which ends with the last answer: at once, or each when the answer before it has begun to come. */
+/** Sends all bodies over one connection: at once, or each when the previous answer begins. The last answer ends it. */
 export async function overHttp1(
   place: Place,
   asked: Asked & { readonly areAtOnce: boolean },
@@ -94,7 +94,7 @@ function behave(socket: Socket, { does }: Manner, { others }: WaitingParts): voi
 
 type Packed = { readonly bytes: Buffer; readonly isWhole: boolean; readonly isGzip: boolean };
 
-/** The answers in what came of one connection. */
+/** The answers in the bytes of one connection. */
 function givenIn(bytes: Buffer, most: number): Packed[] {
   const found: Packed[] = [];
   let at = 0;
@@ -132,7 +132,7 @@ function chunksIn(bytes: Buffer, from: number) {
   }
 }
 
-/** Of what was cut off, as much as can be unpacked. */
+/** Unpacks an answer; of a truncated one as much as possible. */
 function unpacked({ bytes, isWhole, isGzip }: Packed): Given | Promise<Given> {
   if (!isGzip) return { text: bytes.toString(), isWhole };
   return new Promise((resolve) => {
@@ -144,13 +144,13 @@ function unpacked({ bytes, isWhole, isGzip }: Packed): Given | Promise<Given> {
   });
 }
 
-/** All bodies at once, each in a stream of one session. */
+/** Sends all bodies at once, each in a stream of one session. */
 export async function overHttp2(place: Place, asked: Asked, parts: WaitingParts): Promise<Given[]> {
   const { bodies, headers = {}, manner } = asked;
   const createConnection = () => opened(place, ["h2"]) as ReturnType<typeof connectTls>;
   const session = connectHttp2("https://localhost", { createConnection });
   session.on("error", () => undefined);
-  // Node tells streams of a session that it destroys itself that they ended.
+  // When a session is destroyed, Node reports its streams as ended.
   let hasLeft = false;
   const leave = (): void => {
     hasLeft = true;
@@ -207,7 +207,7 @@ export async function overHttp2(place: Place, asked: Asked, parts: WaitingParts)
   return given;
 }
 
-/** Each body is a message. The answers come in any order: `markOf` tells whose it is. */
+/** Sends each body as a message. The answers come in any order: `markOf` finds the body of each. */
 export async function overWebSocket(
   place: Place,
   asked: Asked & { readonly isCompressed: boolean; readonly marks: readonly string[] },

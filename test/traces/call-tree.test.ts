@@ -1,5 +1,5 @@
-// The traces that nodes of real networks gave, written as OpenEthereum writes them. What differs from the
-// recorded answer is said, with the reason.
+// Traces that nodes of real networks returned, rewritten as OpenEthereum writes them. `deviations` names the
+// differences from the recorded answers, with the reason.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ const filesIn = (folder: string): readonly string[] =>
 const isEntry = (value: unknown): value is Entry =>
   typeof value === "object" && value !== null && "traceAddress" in value;
 
-/** Every list of traces in an answer; one that is of a block is taken apart by transaction. */
+/** Every list of traces in an answer; the list of a block is split by transaction. */
 function listsIn(answer: unknown): readonly (readonly Entry[])[] {
   if (typeof answer !== "object" || answer === null) return [];
   const members: readonly unknown[] = Object.values(answer);
@@ -53,14 +53,14 @@ const entriesIn = (answer: unknown): readonly Entry[] => {
   return typeof answer === "object" && answer ? Object.values(answer).flatMap(entriesIn) : [];
 };
 
-/** What of an entry is OpenEthereum's, with its words for `error`. */
+/** The members of an entry that OpenEthereum has, with its texts for `error`. */
 const expected = ({ action, error, result = null, subtraces, traceAddress, type }: Entry) => ({
   action: type === "call" ? { input: "0x", ...action } : action,
   ...(error === undefined ? { result } : { error: openEthereumWords[error] ?? error }),
   ...{ subtraces, traceAddress, type },
 });
 
-/** The words in these files that are not OpenEthereum's. */
+/** The error texts in these files that are not OpenEthereum's. */
 const openEthereumWords: Readonly<Record<string, string>> = {
   "execution reverted": "Reverted",
   "out of gas": "Out of gas",
@@ -69,7 +69,7 @@ const openEthereumWords: Readonly<Record<string, string>> = {
   "invalid opcode: INVALID": "Bad instruction",
 };
 
-/** What the list is instead, and why. */
+/** Changes of the expected list, with the reason. */
 const deviations: Readonly<Record<string, { why: string; change: (list: Entry[]) => unknown[] }>> =
   {
     "samples/trace_flat-10.json": {
@@ -154,7 +154,7 @@ describe.skipIf(!isThere)("recorded call frames (skipped: ../shared is absent)",
       `${etl}/test_extract_geth_traces_job/block_with_create/web3_response.debug_traceBlockByNumber_0xf44f2_tracer_calltracer.json`,
     );
     const frames = told["result"] as readonly { readonly result: unknown }[];
-    // A geth of 2019, which did not count the intrinsic gas in.
+    // A geth of 2019, which did not count the intrinsic gas.
     expect(frames.map(({ result }) => tracesOfCallFrame(result))).toEqual(
       listsIn(
         read(
@@ -188,7 +188,7 @@ describe.skipIf(!isThere)("recorded trace_get (skipped: ../shared is absent)", (
       ([top]) => top?.transactionHash === want.transactionHash,
     );
     const found = traceAt(tracesOfFlat(list) ?? [], want.traceAddress);
-    // A call of Erigon that failed has a result too.
+    // Erigon adds a result to failed calls.
     const { error, result, ...rest } = want;
     const outcome = error === undefined ? { result } : { error };
     expect(found && withPosition(found, want)).toEqual({ ...rest, ...outcome });
@@ -202,7 +202,7 @@ describe.skipIf(!isThere)("gas of Besu's transactions (skipped: ../shared is abs
     : [];
   const cases = blocks
     .filter(({ transactions }) => transactions.length > 0)
-    .slice(0, 9) // of the later ones there are no traces
+    .slice(0, 9) // there are no traces of the later blocks
     .flatMap(({ number, transactions }) =>
       transactions.map(({ gasLimit }, position) => ({ number, position, gasLimit })),
     );

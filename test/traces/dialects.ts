@@ -1,4 +1,4 @@
-// How nodes, and older versions of them, write the same answer of the prestateTracer.
+// The forms in which nodes, and older versions of them, write the same answer of the prestateTracer.
 import { diffModeOf, type Prestate, type Written } from "./geth-prestate.ts";
 import type { Recorded } from "./state-recorder.ts";
 
@@ -65,6 +65,6 @@ const capitals = (accounts: Prestate) =>
     ]),
   );
 
-/** What this node would answer. */
+/** The answer of this node. */
 export const answerOf = (dialect: string, { before, after }: Recorded): unknown =>
   dialects[dialect]?.(diffModeOf(before, after));

@@ -1,4 +1,4 @@
-// What geth's prestateTracer would say of a transaction whose accounts are known before and after it.
+// The output of geth's prestateTracer for a transaction whose accounts are known before and after it.
 import type { Account, Accounts } from "./state-recorder.ts";
 
 export type Written = {
@@ -10,7 +10,7 @@ export type Written = {
 };
 export type Prestate = Record<string, Written>;
 
-/** As geth: `pre` has accounts whole but for slots, `post` only what changed; zeros are left out. */
+/** As geth: `pre` has whole accounts except unchanged slots, `post` only the changes; zeros are left out. */
 export function diffModeOf(before: Accounts, after: Accounts): { pre: Prestate; post: Prestate } {
   const pre: Prestate = {};
   const post: Prestate = {};
@@ -38,7 +38,7 @@ const nobody: Account = { balance: 0n, nonce: 0n, code: "0x", storage: {} };
 const isEmpty = ({ balance, nonce, code }: Account): boolean =>
   balance === 0n && nonce === 0n && code === "0x";
 
-/** With the slots that differ from those of `to`. */
+/** A whole account, with the slots that differ from those of `to`. */
 function whole({ balance, nonce, code, storage }: Account, to?: Account): Written {
   const changed = Object.entries(storage).filter(([slot, word]) => to?.storage[slot] !== word);
   const kept = nonZero(Object.fromEntries(changed));

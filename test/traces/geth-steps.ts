@@ -1,4 +1,4 @@
-// A step as geth writes it, out of what ethereumjs tells.
+// A step as geth writes it, made from a step of ethereumjs.
 import { bytesToHex } from "@ethereumjs/util";
 import type { RunTxResult } from "@ethereumjs/vm";
 
@@ -41,7 +41,7 @@ export function structLogOf(step: EthereumjsStep): GethStep {
 
 const CALLS = new Set(["CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"]);
 
-/** EIP-150. Where nothing is left there is no limit. */
+/** The gas that a call passes on (EIP-150). Without gas left there is no limit. */
 function passedOn(requested: bigint, left: bigint): bigint {
   if (left < 0n) return requested;
   const limit = left - left / 64n;
@@ -55,7 +55,7 @@ function wordsOf(memory: Uint8Array, count: number): string[] {
   return Array.from({ length: count }, (_, index) => text.slice(64 * index, 64 * (index + 1)));
 }
 
-/** geth runs into a STOP behind the end of the code, ethereumjs does not. */
+/** geth executes a STOP behind the end of the code, which ethereumjs does not. */
 export function stopBehind(
   { op, depth }: GethStep,
   { execResult }: FrameResult,

@@ -1,4 +1,4 @@
-// Why a frame failed, in the words that geth has for it (core/vm/errors.go, interpreter.go).
+// The reason why a frame failed, in geth's words (core/vm/errors.go, interpreter.go).
 import type { Frame } from "./live/frames.ts";
 
 export function gethError({ error, isPrecompile, steps }: Frame): string | undefined {
@@ -6,16 +6,16 @@ export function gethError({ error, isPrecompile, steps }: Frame): string | undef
   const name = steps.at(-1)?.name ?? "";
   if (name === "RETURNDATACOPY" && error === "out of gas") return "return data out of bounds";
   if (isPrecompile && error !== "out of gas") return "precompiled failed";
-  // What the function that computes a price forbids is wrapped: fmt.Errorf("%w: %v", ErrOutOfGas, err).
+  // geth wraps the errors of functions that compute a price: fmt.Errorf("%w: %v", ErrOutOfGas, err).
   if (error === STATIC && PRICED.has(name)) return "out of gas: write protection";
   return words[error] ?? error;
 }
 
 const STATIC = "static state change";
-/** core/vm/operations_acl.go and gas_table.go look at `readOnly` for these; instructions.go does for the rest. */
+/** core/vm/operations_acl.go and gas_table.go check `readOnly` for these; instructions.go does for the rest. */
 const PRICED: ReadonlySet<string> = new Set(["SSTORE", "SELFDESTRUCT", "CALL"]);
 
-/** By those of ethereumjs. */
+/** geth's words by those of ethereumjs. */
 const words: Readonly<Record<string, string>> = {
   [STATIC]: "write protection",
   revert: "execution reverted",

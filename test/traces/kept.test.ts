@@ -1,4 +1,4 @@
-// What was traced of final blocks is kept with the block, and answered without a node.
+// The gateway keeps traces of final blocks with the block, and answers them without a node.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";
@@ -33,7 +33,7 @@ describe("traces of a final block", () => {
     anvil?.close();
   });
 
-  /** What the answer says of itself, and the answer. */
+  /** The answer with its provenance. */
   async function answer(method: string, params: readonly unknown[] = []) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const response = await post(url, body);
@@ -49,7 +49,7 @@ describe("traces of a final block", () => {
       source: "upstream",
       body: expect.stringContaining('"vmTrace":{'),
     });
-    expect((await replay()).source).toBe("upstream"); // not final: it may be another block's soon
+    expect((await replay()).source).toBe("upstream"); // not final: a reorg may still drop the block
 
     await read(anvil?.url ?? "", "anvil_mine", "0x60");
     await until("it is final", async () => {

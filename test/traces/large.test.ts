@@ -1,4 +1,4 @@
-// Transactions of very many steps: read as they come, held packed.
+// Transactions of very many steps: the gateway reads them as they come, and holds them compressed.
 import { afterAll, describe, expect, it } from "vitest";
 import { memory } from "../../bench/process-cost.ts";
 import { post } from "../support/ask.ts";
@@ -35,7 +35,7 @@ describe(`a transaction of ${STEPS} steps`, () => {
 const MARK = '{"pc":';
 const countIn = (text: string): number => text.split(MARK).length - 1;
 
-/** What the process has of its own, looked at ten times a second; zero where the system does not tell. */
+/** The anonymous memory of the process, sampled ten times a second; zero where the system does not tell. */
 class MemoryWatch {
   #highest = 0;
   readonly #timer: NodeJS.Timeout;
@@ -47,7 +47,7 @@ class MemoryWatch {
     this.#timer = setInterval(look, 100);
   }
 
-  /** In bytes. Ends the watch. */
+  /** The highest sample, in bytes. Ends the watch. */
   highest(): number {
     clearInterval(this.#timer);
     return this.#highest;

@@ -1,4 +1,4 @@
-// The `stateDiff` as OpenEthereum makes it (ethcore's `diff_pod`), out of whole accounts before and after.
+// OpenEthereum's `stateDiff` (ethcore's `diff_pod`), made from whole accounts before and after.
 import type { Account, Accounts } from "./state-recorder.ts";
 
 export const parityDiff = (before: Accounts, after: Accounts): object =>
@@ -25,7 +25,7 @@ function diffOf(from: Account | undefined, to: Account | undefined): object | un
   return isSame && storage.length === 0 ? undefined : diff;
 }
 
-/** One that was born, or died: then its storage is not told. */
+/** A created or deleted account; the storage of a deleted one is left out. */
 function one(account: Account | undefined, sign: "+" | "-"): object | undefined {
   if (!account) return undefined;
   const slots = Object.entries(account.storage)

@@ -1,5 +1,4 @@
-// Programs by chance, which call and create each other and fail in every way, and what ethereumjs tells
-// of their steps.
+// Random programs that call and create each other and fail in every way, and the steps that ethereumjs records.
 import { createBlock } from "@ethereumjs/block";
 import { Common, Hardfork, Mainnet } from "@ethereumjs/common";
 import { createLegacyTx } from "@ethereumjs/tx";
@@ -10,7 +9,7 @@ import { recordStructLogs, type Traced } from "./struct-log-recorder.ts";
 
 const KEY = hexToBytes(`0x${"01".repeat(32)}`);
 export const SENDER = "0x1a642f0e3c3af545e7acbd38b07251b3990914f1";
-/** Where the three programs are; the first one is called. */
+/** The addresses of the three programs; the transaction calls the first one. */
 export const CONTRACTS = ["1000", "2000", "3000"].map((digits) => `0x${digits.padStart(40, "0")}`);
 const [TOP = ""] = CONTRACTS;
 
@@ -32,7 +31,7 @@ const paidValue = fc.oneof({ weight: 4, arbitrary: fc.constant(push(0)) }, oneOf
 const initCode = fc.constantFrom(
   "00",
   "fe",
-  "5b600056", // without end
+  "5b600056", // an endless loop
   "60206000fd",
   "600160015500",
   "63600054006000526004601cf3", // leaves code that reads a slot

@@ -1,4 +1,4 @@
-// The chains of the vectors, executed transaction by transaction, with what each one changed.
+// The chains of the vectors, executed transaction by transaction, with the changes of each.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
@@ -71,7 +71,7 @@ type Recipe = {
   }[];
 };
 
-/** Of the chain that Besu's authors ran in geth. */
+/** Records the chain that Besu's authors ran in geth. */
 export async function recordGethDebugChain(): Promise<RecordedBlock[]> {
   const { vm, common } = await vmOf("besu-debug-geth", Hardfork.Prague);
   const recorded = recordTransactions(vm);
@@ -93,7 +93,7 @@ export function* gethDebugBlocks(common: VM["common"]): Generator<Block> {
   }
 }
 
-/** Of execution-apis, executed a second time: the first leaves every block's state behind. */
+/** Records the chain of execution-apis in a second run; the first one leaves every block's state in the trie. */
 export async function recordExecutionChain(): Promise<RecordedBlock[]> {
   const { vm, blocks } = await executeChain();
   const recorded = recordTransactions(vm);
@@ -107,19 +107,19 @@ export async function recordExecutionChain(): Promise<RecordedBlock[]> {
   return numbered;
 }
 
-/** Without the blocks: the state that they begin with. */
+/** An EVM with the state before the first block. */
 export async function vmOf(folder: string, hardfork: Hardfork) {
   const genesis = readJson(`${folder}/chain-data/genesis.json`) as GethGenesis;
   const common = createCustomCommon({ chainId: 1982 }, Mainnet, {
     hardfork,
-    customCrypto: { kzg: {} as KZG }, // asked for, never used
+    customCrypto: { kzg: {} as KZG }, // required but never used
   });
   const vm = await createVM({ common, blockchain: hashesOf([]) });
   await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState(genesis));
   return { vm, common };
 }
 
-/** Two ether since Constantinople, to the zero address. */
+/** The block reward: two ether since Constantinople, to the zero address. */
 async function rewardMiner({ stateManager }: VM): Promise<void> {
   const account = await stateManager.getAccount(createZeroAddress());
   const balance = (account?.balance ?? 0n) + 2n * 10n ** 18n;

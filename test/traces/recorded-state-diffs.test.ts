@@ -1,4 +1,4 @@
-// The state diffs that nodes of real networks gave, and those of geth's own tests.
+// State diffs that nodes of real networks returned, and those of geth's own tests.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ const readText = (file: string): string =>
     ? execFileSync("tar", ["--extract", "--to-stdout", "--file", file], { encoding: "utf8" })
     : readFileSync(file, "utf8");
 
-/** All there are, at any depth. */
+/** All state diffs in a value, at any depth. */
 function stateDiffsIn(value: unknown): readonly object[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) =>
@@ -47,7 +47,7 @@ it.skipIf(!existsSync(`${shared}samples`))(
     const unchanged = { code: "=", nonce: "=", storage: {} };
     const { a, b, c } = names;
     expect(normaliseStateDiff(diff)).toEqual({
-      // The library had dropped what is "=", and the code of an account that was born is "0x".
+      // The library had dropped the parts that are "=", and the code of a created account is "0x".
       [a]: { balance: { "+": "0x7a69" }, code: { "+": "0x" }, nonce: { "+": "0x0" }, storage: {} },
       [b]: {
         ...unchanged,

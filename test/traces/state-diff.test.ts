@@ -1,5 +1,5 @@
-// The state diffs of executed chains, against Besu's and geth's recorded answers, and against what
-// OpenEthereum's rules make of the whole accounts before and after.
+// The state diffs of executed chains, compared with Besu's and geth's recorded answers, and with OpenEthereum's rules
+// for the whole accounts before and after.
 import { readdirSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stateDiffOf } from "../../src/traces/prestate-diff.ts";
@@ -23,7 +23,7 @@ import type { Recorded } from "./state-recorder.ts";
 
 type Call<T> = { request: { params: [string] }; response: { result: readonly T[] } };
 
-/** Each answer of a block in the files of `folder`, beside the transaction that it tells of. */
+/** Each answer about a block in the files of `folder`, with its transaction. */
 function pairsOf<T>(folder: string, blocks: readonly RecordedBlock[]): [T, Recorded][] {
   const files = readdirSync(`${vectorFolder}${folder}`).map((file) => `${folder}/${file}`);
   return files.flatMap((file) => {
@@ -41,11 +41,11 @@ function pairsOf<T>(folder: string, blocks: readonly RecordedBlock[]): [T, Recor
 const derived = ({ before, after }: Recorded): StateDiff | undefined =>
   stateDiffOf(diffModeOf(before, after));
 
-/** Before EIP-161 a transaction could leave an account with nothing in it; geth's tracer sees no change. */
+/** Before EIP-161 a transaction could leave an empty account; geth's tracer sees no change. */
 const withoutBornEmpty = (diff: object): object =>
   Object.fromEntries(Object.entries(diff).filter(([, account]) => text(account) !== bornEmpty));
 
-/** Order included. */
+/** The JSON text, which includes the order. */
 const text = (value: unknown): string => JSON.stringify(value);
 
 const bornEmpty = text({

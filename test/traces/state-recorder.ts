@@ -1,4 +1,4 @@
-// The accounts that a transaction writes, as they were before it and are after it, from ethereumjs's own state.
+// The accounts that a transaction writes, before and after it, from ethereumjs's own state.
 import type { TypedTransaction } from "@ethereumjs/tx";
 import {
   type Address,
@@ -27,7 +27,7 @@ export type Recorded = {
   after: Accounts;
 };
 
-/** Every transaction that `vm` runs from now on, in a list that grows. */
+/** Records every transaction that `vm` runs from now on, in a list that grows. */
 export function recordTransactions({ stateManager: state, events }: VM): readonly Recorded[] {
   const recorded: Recorded[] = [];
   const before = new Map<string, Account | undefined>();
@@ -82,7 +82,7 @@ export function recordTransactions({ stateManager: state, events }: VM): readonl
     recorded.push({ transaction, outcome, before: new Map(before), after });
   };
   events.on("afterTx", (outcome, done) => {
-    // One that could not be read is missing in the list.
+    // A transaction whose accounts could not be read is missing in the list.
     finish(outcome).then(
       () => done?.(),
       () => done?.(),

@@ -1,4 +1,4 @@
-// Transactions of more steps than the limits take are refused, and their steps are not read to the end.
+// The gateway refuses transactions of more steps than the limits allow, and does not read all of their steps.
 import { afterAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { startOverSteps, stopOverSteps } from "./over-steps.ts";

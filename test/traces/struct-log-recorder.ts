@@ -1,4 +1,4 @@
-// The struct logs that geth would write of each transaction, out of what ethereumjs tells of its steps.
+// The struct logs that geth would write of each transaction, made from the steps of ethereumjs.
 
 import type { TypedTransaction } from "@ethereumjs/tx";
 import {
@@ -23,22 +23,22 @@ export type StructLog = GethStep & { error?: string | undefined };
 export type Traced = {
   transaction: TypedTransaction;
   structLogs: StructLog[];
-  /** Of every account that a call went to, as it was before that. */
+  /** The code of every called account, as it was before the call. */
   codes: Map<string, string>;
-  /** All that ran, even if undone, in the order of their beginning. */
+  /** All frames, also reverted ones, in the order of their beginning. */
   frames: TracedFrame[];
-  /** All that was written to storage, even if undone, in order. */
+  /** All writes to storage, also reverted ones, in order. */
   stores: { key: string; val: string }[];
 };
 
 export type TracedFrame = {
-  /** What runs, "0x" for precompiled contracts. */
+  /** The running code; "0x" for precompiled contracts. */
   code: string;
   steps: StructLog[];
   exception: string | undefined;
 };
 
-/** Every transaction that `vm` runs from now on, in a list that grows. */
+/** Records every transaction that `vm` runs from now on, in a list that grows. */
 export function recordStructLogs(vm: VM): readonly Traced[] {
   const traced: Traced[] = [];
   const recorder = new Recorder(vm.stateManager);
@@ -48,7 +48,7 @@ export function recordStructLogs(vm: VM): readonly Traced[] {
   vm.evm.events?.on("afterMessage", (result) => recorder.end(result));
   vm.evm.events?.on("step", (step) => recorder.step(step));
   vm.events.on("beforeTx", () => void recorder.take());
-  // What the block itself calls afterwards is no one's.
+  // The system calls that the block makes afterwards belong to no transaction.
   vm.events.on("afterTx", ({ transaction }) => {
     traced.push({ transaction, ...recorder.take() });
   });
@@ -79,7 +79,7 @@ class Recorder {
     };
   }
 
-  /** All since the last time. */
+  /** All records since the last call of `take`. */
   take(): Recording {
     const taken = this.#current;
     this.#current = { structLogs: [], codes: new Map(), frames: [], stores: [] };
@@ -106,7 +106,7 @@ class Recorder {
   step(step: EthereumjsStep): void {
     const log = structLogOf(step);
     const { frame, message } = this.#open.at(-1) ?? {};
-    // Now, as it can be a view of its creator's memory.
+    // The code must be copied now, as it can be a view of its creator's memory.
     if (frame?.steps.length === 0) frame.code = bytesToHex(message?.code as Uint8Array);
     frame?.steps.push(log);
     this.#current.structLogs.push(log);
@@ -127,13 +127,13 @@ class Recorder {
 
 const quantityOf = (bytes: Uint8Array): string => bigIntToHex(bytesToBigInt(bytes));
 
-/** geth tells of errors only where it does not begin an operation. */
+/** geth reports an error only at an operation that it does not begin. */
 function refusal(
   { op, gas, gasCost }: StructLog,
   { exception: why }: TracedFrame,
 ): string | undefined {
   if (why === "stack underflow" || why === "stack overflow") return why;
   if (why === "static state change") return "out of gas: write protection";
-  // The code that a RETURN leaves can be too much for the gas too.
+  // A RETURN can also run out of gas for storing the returned code.
   return why === "out of gas" && (!HALTS.has(op) || gasCost > gas) ? why : undefined;
 }

@@ -1,4 +1,4 @@
-// The chains of the vectors, executed a second time, with the struct logs of each transaction.
+// The chains of the vectors in a second run, with the struct logs of each transaction.
 import { createBlock } from "@ethereumjs/block";
 import { Hardfork } from "@ethereumjs/common";
 import { runBlock, runTx } from "@ethereumjs/vm";
@@ -8,7 +8,7 @@ import { recordStructLogs, type Traced } from "./struct-log-recorder.ts";
 
 export type TracedBlock = { number: number; transactions: readonly Traced[] };
 
-/** Without rewards for blocks: nothing in this chain looks at them. */
+/** Without block rewards, which nothing in this chain reads. */
 export async function traceBesuChain(): Promise<TracedBlock[]> {
   const blocks = await recordBesuTraceChain();
   const { vm, common } = await vmOf("besu-trace", Hardfork.Istanbul);

@@ -1,5 +1,5 @@
-// A machine that knows no arithmetic: it takes from the stack what each operation takes, and believes
-// the vmTrace for the rest. It tells where what it holds is not what ethereumjs saw.
+// A machine without arithmetic: it pops the items that each operation takes, and believes the vmTrace for the rest. It
+// reports where its stack or memory differs from that of ethereumjs.
 import { bytesToHex } from "@ethereumjs/util";
 import { VmTraceWriter } from "../../src/traces/vm-trace.ts";
 import type { StructLog, Traced, TracedFrame } from "./struct-log-recorder.ts";
@@ -17,7 +17,7 @@ type VmOperation = {
   sub: VmTrace | null;
 };
 
-/** Of steps that anyone told of it. */
+/** The struct logs of any node. */
 type Steps = Pick<Traced, "transaction" | "codes"> & { readonly structLogs: readonly unknown[] };
 
 export function vmTraceOf({ transaction, structLogs, codes }: Steps): VmTrace {
@@ -34,7 +34,7 @@ export function vmTraceOf({ transaction, structLogs, codes }: Steps): VmTrace {
   return JSON.parse(pieces.join("")) as VmTrace;
 }
 
-/** In the order of their beginning. */
+/** The frames in the order of their beginning. */
 export const framesOf = (trace: VmTrace): VmTrace[] => [
   trace,
   ...trace.ops.flatMap(({ sub }) => (sub ? framesOf(sub) : [])),
@@ -46,17 +46,17 @@ const storesOf = (trace: VmTrace): NonNullable<VmOperation["ex"]>["store"][] =>
     ...(ex?.store ? [ex.store] : []),
   ]);
 
-/** OpenEthereum writes nothing of an operation that it does not know, or has no stack or no number for. */
+/** OpenEthereum does not write an operation that is unknown, or whose stack or numbers are invalid. */
 export const begunIn = ({ steps, code }: TracedFrame): StructLog[] =>
   steps.filter(
     ({ op, error, pc, gasCost }) =>
       op !== "INVALID" &&
       !error?.startsWith("stack ") &&
       Number.isSafeInteger(gasCost) &&
-      2 * pc + 2 < code.length, // the STOP behind the end
+      2 * pc + 2 < code.length, // excludes the STOP behind the end
   );
 
-/** What is wrong with the trace, in words; of each frame the first thing only. */
+/** The differences between the trace and the execution, at most one for each frame. */
 export function differences(trace: VmTrace, { frames, stores }: Traced): string[] {
   const written = framesOf(trace);
   if (written.length !== frames.length) return [`${written.length} frames`];
@@ -65,7 +65,7 @@ export function differences(trace: VmTrace, { frames, stores }: Traced): string[
   return [...wrong, isStored ? undefined : "store"].filter((text) => text !== undefined);
 }
 
-/** What is wrong with one frame, in words; the first thing only. */
+/** The first difference in a frame. */
 function difference(trace: VmTrace, frame: TracedFrame): string | undefined {
   const begun = begunIn(frame);
   if (trace.code !== frame.code) return "code";
@@ -90,7 +90,7 @@ function costWrong({ pc, cost }: VmOperation, { op, ...step }: StructLog): strin
   return cost === step.gasCost + passed ? undefined : "cost";
 }
 
-/** Only a frame that failed ends with an operation that did, but for those that were over by then. */
+/** The last operation must fail exactly when its frame failed, except operations that were complete before that. */
 function endingWrong(
   { ex }: VmOperation,
   { op, gas, gasCost }: StructLog,
@@ -128,10 +128,10 @@ class Machine {
   }
 }
 
-/** By the number of the operation. */
+/** The number of items that an opcode pops. */
 function takenBy(opcode: number): number {
   if (opcode >= 0x60 && opcode < 0x80) return 0;
-  if (opcode >= 0x80 && opcode < 0x90) return opcode - 0x7f; // with what a DUP leaves in place
+  if (opcode >= 0x80 && opcode < 0x90) return opcode - 0x7f; // includes the items that a DUP leaves in place
   if (opcode >= 0x90 && opcode < 0xa0) return opcode - 0x8e;
   if (opcode >= 0xa0 && opcode < 0xa5) return opcode - 0x9e;
   const count = rows[opcode >> 4]?.[opcode & 15];

@@ -1,4 +1,4 @@
-// The vmTraces of programs by chance, out of the steps of two EVMs.
+// The vmTraces of random programs, made from the steps of two EVMs.
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
@@ -29,7 +29,7 @@ it("vmTraces of programs by chance tell a machine of all that ethereumjs saw", a
   expect(frames).toBeGreaterThan(5 * RUNS);
 });
 
-/** What anvil lets a failed operation cost is all that was left. */
+/** anvil tells all the gas that was left as the cost of a failed operation. */
 const withoutCostOfFailed = (trace: VmTrace): unknown =>
   JSON.parse(JSON.stringify(trace), (_, value) =>
     value?.ex === null ? { ...value, cost: undefined } : value,

@@ -1,5 +1,5 @@
-// The vmTraces that are made of the struct logs of executed chains, against Besu's recorded answers, and
-// run by a machine that knows nothing but a vmTrace.
+// The vmTraces made from the struct logs of executed chains, compared with Besu's recorded answers, and run by a
+// machine that knows only the vmTrace.
 import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { executionChainAvailable } from "../support/execution-chain.ts";

@@ -1,4 +1,4 @@
-// A bar for each day: what was used, and the part of it that something is said of. A screen reader is told the values.
+// A bar chart by day or hour: each bar shows a whole amount and a named part of it. A screen reader hears the values.
 import { Term } from "./hint.tsx";
 
 export type Bar = { readonly name: string; readonly whole: number; readonly part?: number };
@@ -7,9 +7,9 @@ type BarsProps = {
   readonly title: string;
   readonly hint: string;
   readonly bars: readonly Bar[];
-  /** Of a value, with its unit. */
+  /** Formats a value with its unit. */
   readonly textOf: (value: number) => string;
-  /** What the part is. */
+  /** The name of the marked part of each bar. */
   readonly partName?: string;
   readonly partTone?: "good" | "bad";
 };

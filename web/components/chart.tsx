@@ -1,4 +1,4 @@
-// Lines, or areas upon each other, over the last half an hour. The legend tells the last values, and a screen reader the same.
+// Lines or stacked areas over the last half hour. The legend shows the last values, and a screen reader hears the same.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { HISTORY_SECONDS } from "../lib/history.ts";
@@ -7,10 +7,10 @@ import { Term } from "./hint.tsx";
 export type ChartLine = {
   readonly name: string;
   readonly hint?: string;
-  /** Of the whole, now. */
+  /** The line's share of the whole now, as text. */
   readonly share?: string;
   readonly values: readonly (number | null)[];
-  /** Which of the colours of styles/base.css: 1 to 6. */
+  /** The number of the line's colour in styles/base.css: 1 to 6. */
   readonly colour: number;
 };
 
@@ -19,11 +19,11 @@ type ChartProps = {
   readonly hint: string;
   readonly seconds: readonly number[];
   readonly lines: readonly ChartLine[];
-  /** Of a value, with its unit. */
+  /** Formats a value with its unit. */
   readonly textOf: (value: number | undefined) => string;
-  /** Areas that add up, the first one below. */
+  /** Stacks the areas: the first line is at the bottom. */
   readonly isStacked?: boolean;
-  /** Seconds since 1970, where the chart ends. */
+  /** The right end of the chart, in seconds since 1970. */
   readonly now: number;
 };
 
@@ -61,7 +61,7 @@ function Plot({ seconds, lines, textOf, isStacked = false, now }: ChartProps) {
   const theme = useTheme();
   const data = dataOf({ seconds, lines, isStacked });
   const form = lines.map(({ name, colour }) => `${name}\n${colour}`).join("\n");
-  // A new plot where its lines or colours are others; new values are given to the one that is there.
+  // Other lines or colours need a new plot; new values go to the existing plot.
   useEffect(() => {
     if (!box.current) return;
     const made = new uPlot(
@@ -83,7 +83,7 @@ function Plot({ seconds, lines, textOf, isStacked = false, now }: ChartProps) {
   useEffect(() => {
     plot.current?.batch(() => {
       plot.current?.setData(data, false);
-      // A page that was just opened shows what there is.
+      // A page that was just opened has little history: the chart spans only the seconds that it has.
       const age = now - (seconds[0] ?? now);
       const span = Math.min(HISTORY_SECONDS, Math.max(SHORTEST_SECONDS, age));
       plot.current?.setScale("x", { min: now - span, max: now });
@@ -92,7 +92,7 @@ function Plot({ seconds, lines, textOf, isStacked = false, now }: ChartProps) {
   return <div ref={box} class="plot" />;
 }
 
-/** Changes when the colours do. */
+/** Returns a number that changes whenever the colours of the theme change. */
 function useTheme(): number {
   const [count, setCount] = useState(0);
   const dark = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
@@ -110,7 +110,7 @@ function useTheme(): number {
 
 type Plotted = Pick<ChartProps, "seconds" | "lines"> & { readonly isStacked: boolean };
 
-/** The last line is painted first: an area that reaches higher stands behind. */
+/** uPlot paints the last line first, so a higher area stands behind a lower one. */
 function dataOf({ seconds, lines, isStacked }: Plotted): uPlot.AlignedData {
   const values = lines.map((line) => [...line.values]);
   if (isStacked)
@@ -164,7 +164,7 @@ function optionsOf({ box, lines, textOf, isStacked }: Optioned): uPlot.Options {
   };
 }
 
-/** The colours of the styles as this theme has them: a variable by itself is a text yet. */
+/** Resolves a colour variable of the stylesheet for the present theme: a canvas cannot read `var(--name)`. */
 const coloursIn =
   (box: HTMLElement) =>
   (name: string): string => {
@@ -174,7 +174,7 @@ const coloursIn =
     return color;
   };
 
-/** With seconds where a minute has several. */
+/** Formats ticks as times; with seconds where ticks are less than a minute apart. */
 function timeTexts(ticks: readonly number[]): string[] {
   const [first = 0, second = first + 60] = ticks;
   const seconds = second - first < 60 ? ({ second: "2-digit" } as const) : {};

@@ -1,4 +1,4 @@
-// Asks, over the page: the browser keeps the focus in it, ends it with Escape, and gives the focus back.
+// A modal dialog: the browser keeps the focus in it, closes it with Escape, and its opener gets the focus back.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { ApiProblem } from "../lib/api.ts";
@@ -11,7 +11,7 @@ type DialogProps = {
   readonly children: ComponentChildren;
 };
 
-/** Is there while it is rendered. */
+/** A dialog that is open while it is rendered. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -32,19 +32,19 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 type AskProps = {
   readonly title: string;
-  /** What will happen. */
+  /** The text that says what the action will do. */
   readonly children: ComponentChildren;
-  /** The verb of what is done. */
+  /** The verb on the button that acts. */
   readonly act: string;
   readonly isDangerous?: boolean;
-  /** Whether what is asked beside it is answered; left out: nothing is. */
+  /** Whether the operator has filled in all fields of `children`; default true, for a dialog without fields. */
   readonly isReady?: boolean;
-  /** Rejected: the dialog stays, and says why. */
+  /** Does the action. When it rejects, the dialog stays open and shows the reason. */
   readonly onAct: () => Promise<void>;
   readonly onClose: () => void;
 };
 
-/** Asks before something is done. */
+/** A dialog that asks for confirmation before it acts. */
 export function Ask({ title, children, act, onAct, onClose, ...props }: AskProps) {
   const { isDangerous = false, isReady = true } = props;
   const [isBusy, setBusy] = useState(false);

@@ -1,4 +1,4 @@
-// A form's field: its label, what it wants, and what is wrong with it.
+// A form's field: its label, a note about the expected value, and the mistake in the present value.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
@@ -7,7 +7,7 @@ type FieldProps = {
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly type?: "text" | "password" | "number" | "date" | "search";
-  /** What is expected, with the unit. */
+  /** The expected value, with its unit. */
   readonly note?: string;
   readonly mistake?: string | undefined;
   readonly isRequired?: boolean;
@@ -24,7 +24,7 @@ export function Field(props: FieldProps) {
       <label for={id}>{label}</label>
       <input
         id={id}
-        {...({ type } as { type: "text" })} // one element for all of them
+        {...({ type } as { type: "text" })} // one element for all input types, which JSX distinguishes
         value={value}
         required={isRequired}
         autocomplete={props.autocomplete ?? "off"}
@@ -71,7 +71,7 @@ export function Select({ label, value, onChange, options }: SelectProps) {
   );
 }
 
-/** What is wrong as a whole, one line each. */
+/** The mistakes of the form as a whole, one line each. */
 export const Mistakes = ({ lines }: { lines: readonly ComponentChildren[] }) =>
   lines.length === 0 ? null : (
     <ul class="mistakes" role="alert">

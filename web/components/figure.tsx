@@ -1,4 +1,4 @@
-// A number with its unit, its name, and a hint what it means.
+// A number with its unit, its name, and a hint that explains it.
 import { Term } from "./hint.tsx";
 
 export type Tone = "plain" | "good" | "warn" | "bad";
@@ -6,7 +6,7 @@ export type Tone = "plain" | "good" | "warn" | "bad";
 type FigureProps = {
   readonly label: string;
   readonly hint: string;
-  /** With its unit, as lib/format.ts writes it. */
+  /** The number with its unit, as lib/format.ts writes it. */
   readonly value: string;
   readonly tone?: Tone;
 };
@@ -20,7 +20,7 @@ const Figure = ({ label, hint, value, tone = "plain" }: FigureProps) => (
   </div>
 );
 
-/** Figures side by side. @param isWide Amounts of money are long. */
+/** Figures side by side. @param isWide Leaves room for long values, such as amounts of money. */
 export const Figures = ({
   figures,
   isWide = false,
@@ -35,7 +35,7 @@ export const Figures = ({
   </dl>
 );
 
-/** A short word about a state, never by its colour alone. */
+/** A short word about a state: the colour alone never tells the state. */
 export const Badge = ({ tone, children }: { tone: Tone; children: string }) => (
   <span class={`badge tone-${tone}`}>{children}</span>
 );

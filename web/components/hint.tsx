@@ -1,8 +1,8 @@
-// What a figure means, told where it stands: by the mouse, the keyboard and a touch, and to screen readers.
+// Explains a figure where it stands: on hover, on keyboard focus, on touch, and to screen readers.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** A word that tells what it means when it is looked at. */
+/** A term with a hint that explains it. */
 export const Term = ({ hint, children }: { hint: string; children: ComponentChildren }) => (
   <button type="button" class="term" data-hint={hint} aria-description={hint}>
     {children}
@@ -11,7 +11,7 @@ export const Term = ({ hint, children }: { hint: string; children: ComponentChil
 
 type Shown = { readonly text: string; readonly target: Element };
 
-/** Shows the hint of whatever has one; the page has one of these. */
+/** Shows the hint of the hovered or focused element; the page has one HintLayer. */
 export function HintLayer() {
   const [shown, show] = useState<Shown>();
   const box = useRef<HTMLDivElement>(null);
@@ -41,7 +41,7 @@ export function HintLayer() {
   );
 }
 
-/** Below it, or above where there is no room; never beyond the window's edges. */
+/** Places the hint below its term, or above where there is no room; never beyond the window's edges. */
 function place(box: HTMLDivElement | null, target: Element | undefined): void {
   if (!box || !target) return;
   const { left, top, bottom } = target.getBoundingClientRect();

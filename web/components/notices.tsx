@@ -1,4 +1,4 @@
-// Short notices of what was done, which leave by themselves; screen readers hear them.
+// Short notices of finished actions. They disappear by themselves, and screen readers announce them.
 import { useApp } from "../lib/app.ts";
 import { useStore } from "../lib/store.ts";
 

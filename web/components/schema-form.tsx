@@ -1,4 +1,4 @@
-// The fields of a form, made from a JSON Schema: a label, what is expected, what is wrong with it.
+// The fields of a form, made from a JSON Schema: a label, the expected value, and the mistake in the present one.
 import { useId } from "preact/hooks";
 import {
   type Components,
@@ -25,7 +25,7 @@ type FieldProps = FormProps & {
   readonly isRequired: boolean;
 };
 
-/** The fields of an object's members, but for those that are left out. */
+/** The fields of an object's members, except the members that are left out. */
 export const MemberFields = ({
   path = "",
   only = () => true,

@@ -1,12 +1,12 @@
-// A screen's head: its title takes the focus when it is gone to, so that the keyboard and screen readers begin there.
+// A screen's head. After a navigation its title takes the focus, so that the keyboard and screen readers begin there.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 type ScreenProps = {
   readonly title: string;
-  /** One sentence: what is found here. */
+  /** One sentence about the content of the screen. */
   readonly about?: string;
-  /** Buttons, at the right of the title. */
+  /** Buttons to the right of the title. */
   readonly acts?: ComponentChildren;
   readonly children: ComponentChildren;
 };
@@ -15,7 +15,7 @@ export function Screen({ title, about, acts, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Headgate`;
-    // Not when the page was just opened: the first key goes to the first link then.
+    // On the first load the title does not take the focus, so that the first Tab goes to the first link.
     if (document.activeElement !== document.body) heading.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [title]);

@@ -1,4 +1,4 @@
-// What stands around every screen: where one can go, whether what is shown is fresh, who is logged in, light or dark.
+// The frame of every screen: navigation, freshness of the figures, the operator who is logged in, light or dark theme.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp, useLive } from "../lib/app.ts";
@@ -20,7 +20,7 @@ export const Shell = ({ places, current, children }: ShellProps) => (
     <button
       type="button"
       class="skip"
-      // The address behind # names a screen: this is no link.
+      // The address behind # names a screen, so that this cannot be a link.
       onClick={() => document.querySelector<HTMLElement>("#screen h1")?.focus()}
     >
       Skip to the screen
@@ -68,7 +68,7 @@ function Freshness() {
   );
 }
 
-/** Tells each second how old it is. */
+/** While the event stream is stale, tells each second how old the figures are. */
 function StaleNotice() {
   const { platform } = useApp();
   const { state, atMs } = useLive();
@@ -90,7 +90,7 @@ function ThemeSelect() {
   useEffect(() => {
     document.documentElement.dataset["theme"] = theme;
     platform.remember("theme", theme);
-    dispatchEvent(new Event("themechange")); // what is painted, not styled, is painted anew
+    dispatchEvent(new Event("themechange")); // canvases are not styled, but painted
   }, [theme, platform]);
   return (
     <select

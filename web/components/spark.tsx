@@ -1,4 +1,4 @@
-// A small line of the last half an hour, beside the figure that it leads to.
+// A small line chart of the last half hour, beside a figure and linked to its screen.
 import { useApp } from "../lib/app.ts";
 import { HISTORY_SECONDS } from "../lib/history.ts";
 
@@ -23,7 +23,7 @@ type Line = {
   readonly now: number;
 };
 
-/** A gap where nothing is known. The highest value touches the top; a line of zeros lies at the bottom. */
+/** The path of the line, with gaps for nulls. The highest value touches the top; a line of zeros lies at the bottom. */
 function pathOf({ seconds, values, now }: Line): string {
   const most = Math.max(1, ...values.map((value) => value ?? 0));
   let isDrawn = false;

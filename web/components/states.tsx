@@ -1,4 +1,4 @@
-// What is shown while there is nothing to show: loading, empty, failed; and that what is shown is old.
+// Placeholders while there is nothing to show: loading, empty, failed; and the notice that the figures are old.
 import type { ComponentChildren } from "preact";
 import type { ApiProblem } from "../lib/api.ts";
 import type { Resource } from "../lib/app.ts";
@@ -18,7 +18,7 @@ export const Empty = ({ title, children }: { title: string; children?: Component
   </div>
 );
 
-/** @param onRetry Left out: it cannot be tried again. */
+/** @param onRetry Left out: the operator cannot retry. */
 export const Problem = ({ problem, onRetry }: { problem: ApiProblem; onRetry?: () => void }) => (
   <div class="problem" role="alert">
     <p>{problem.message}</p>
@@ -37,7 +37,7 @@ export const Problem = ({ problem, onRetry }: { problem: ApiProblem; onRetry?: (
   </div>
 );
 
-/** What is shown was told so long ago. @param seconds undefined: nothing was told yet. */
+/** Notice that the event stream stopped. @param seconds Age of the last event; undefined: no event came yet. */
 export const Stale = ({ seconds }: { seconds: number | undefined }) => (
   <div class="stale" role="status">
     {seconds === undefined
@@ -48,12 +48,12 @@ export const Stale = ({ seconds }: { seconds: number | undefined }) => (
 
 type LoadedProps<Value> = {
   readonly resource: Resource<Value>;
-  /** What it is, as in "Loading keys …". */
+  /** The name of the resource, as in "Loading keys …". */
   readonly what: string;
   readonly children: (value: Value) => ComponentChildren;
 };
 
-/** A resource in whichever state it is; what was loaded before stays beside the problem. */
+/** Shows a resource in its state; a value that was loaded before stays beside a newer problem. */
 export const Loaded = <Value,>({ resource, what, children }: LoadedProps<Value>) => {
   const { value, problem, reload } = resource;
   return (

@@ -1,4 +1,4 @@
-// How one call went: what its answer stands on, and which nodes were asked in which order.
+// How one call went: the provenance of its answer, and the upstreams that were asked, in order.
 import type { CallAnswer } from "../../src/admin/schemas.ts";
 import { bytesText, countText, msText, NOTHING, wholeText } from "../lib/format.ts";
 import { Badge, Figures, type Tone } from "./figure.tsx";
@@ -40,7 +40,7 @@ const SOURCES: Readonly<Record<ToldCall["source"], string>> = {
   local: "the gateway",
   merged: "an equal call",
 };
-/** Where nothing could be answered, it is from nowhere. */
+/** The source of a call's answer; a call that was not answered has none. */
 export const sourceText = ({ source, outcome }: Pick<ToldCall, "source" | "outcome">): string =>
   outcome === "unavailable" || outcome === "failed" ? NOTHING : SOURCES[source];
 

@@ -1,18 +1,18 @@
-// A table that becomes a list of cards where the window is narrow. Its roles are said, since such a layout takes them away.
+// A table that becomes a list of cards in a narrow window. It names its roles, since that layout removes them.
 import type { ComponentChildren } from "preact";
 import { Term } from "./hint.tsx";
 
 export type Column<Row> = {
   readonly title: string;
-  /** What its numbers mean, and in which unit. */
+  /** The meaning of the column's numbers, and their unit. */
   readonly hint?: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Numbers stand at the right. */
+  /** Aligns the column to the right. */
   readonly isNumber?: boolean;
 };
 
 type TableProps<Row> = {
-  /** What it is a table of: for screen readers. */
+  /** The title of the table, for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -20,7 +20,7 @@ type TableProps<Row> = {
   readonly toneOf?: (row: Row) => "plain" | "warn" | "bad";
 };
 
-/* The roles are those of the elements, and are lost with `display`. */
+/* The roles are those of the elements: browsers drop them where CSS sets another `display`. */
 /* biome-ignore-start lint/a11y/noRedundantRoles: see above */
 export const Table = <Row,>({ caption, columns, rows, keyOf, toneOf }: TableProps<Row>) => (
   <table role="table" aria-label={caption}>

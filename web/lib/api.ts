@@ -1,12 +1,12 @@
-// Asks the gateway's admin API, in JSON. The session's cookie goes along by itself.
+// A client of the gateway's admin API, in JSON. The browser sends the session's cookie by itself.
 import type { Platform } from "./platform.ts";
 
-/** Why something could not be done, in the gateway's words (RFC 9457). */
+/** A failed request, in the gateway's words (RFC 9457). */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
-  /** 0: the gateway did not answer. */
+  /** The HTTP status; 0: the gateway did not answer. */
   readonly status: number;
-  /** What is wrong with what was sent, one line each with its path. */
+  /** The mistakes in the request's body, one line each with its path. */
   readonly mistakes: readonly string[];
 
   constructor(
@@ -33,8 +33,9 @@ export class Api {
   readonly #onLoggedOut: () => void;
 
   /**
-   * @param parts.hasEnded Whether only a login makes sense: the gateway delays whoever asks on without a token.
-   * @param parts.onLoggedOut Called when the gateway wants a token.
+   * @param parts.hasEnded Whether the session has ended. Then only a login is sent: the gateway delays a caller that
+   * keeps asking without a token.
+   * @param parts.onLoggedOut Called when the gateway answers 401.
    */
   constructor(parts: {
     platform: Pick<Platform, "fetch">;
@@ -46,14 +47,14 @@ export class Api {
     this.#onLoggedOut = parts.onLoggedOut;
   }
 
-  /** @throws ApiProblem */
+  /** @throws ApiProblem when the gateway refuses, or does not answer. */
   async ask<Answer>(verb: Verb, path: string, options: AskOptions = {}): Promise<Answer> {
     if (path !== "session" && this.#hasEnded()) throw new ApiProblem(401, "log in first");
     const response = await this.#send(verb, path, options);
     const isJson = /json/.test(response.headers.get("content-type") ?? "");
     const value: unknown = isJson ? await response.json().catch(() => undefined) : undefined;
     if (response.ok) return value as Answer;
-    // A wrong token at the login is the login's own matter.
+    // A 401 of the login itself means a wrong token: the login shows that.
     if (response.status === 401 && path !== "session") this.#onLoggedOut();
     throw problemOf(response.status, value);
   }
@@ -66,7 +67,7 @@ export class Api {
     const isRead = verb === "GET";
     const headers: Record<string, string> = isRead
       ? { accept: "application/json" }
-      : // The gateway takes no change of a session without it: a form of another site cannot say it.
+      : // The gateway requires this header for a session's changes: a form of another site cannot send it.
         { "content-type": "application/json", "x-headgate-console": "1" };
     try {
       return await this.#platform.fetch(path, {

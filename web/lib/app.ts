@@ -1,4 +1,4 @@
-// What every screen may use, by `useApp()`: the gateway, its events, who is logged in, and short notices.
+// The shared parts of all screens, by `useApp()`: the gateway, its events, the operator's session, and short notices.
 import { createContext } from "preact";
 import { useCallback, useContext, useEffect, useState } from "preact/hooks";
 import type { AdminSession } from "../../src/admin/schemas.ts";
@@ -12,8 +12,8 @@ export type Notice = { readonly text: string; readonly tone: "good" | "bad" };
 
 type Operator = NonNullable<AdminSession["operator"]>;
 /**
- * `undefined`: it is not known yet. `ended`: whose session the gateway knows no more; who filled in something finds it there after
- * logging in again.
+ * `undefined`: not known yet. `ended`: the operator whose session has ended; the filled-in fields are there again after
+ * this operator has logged in again.
  */
 export type Who = { readonly operator?: Operator; readonly ended?: Operator } | undefined;
 
@@ -24,7 +24,7 @@ export type App = {
   readonly live: Store<Live>;
   readonly history: History;
   readonly notices: Store<readonly Notice[]>;
-  /** Says it for some seconds, also to screen readers. */
+  /** Shows a notice for some seconds, also to screen readers. */
   readonly notify: (text: string, tone?: Notice["tone"]) => void;
 };
 
@@ -41,7 +41,7 @@ export const useLive = (): Live => useStore(useApp().live);
 type Role = Operator["role"];
 const ROLES: readonly Role[] = ["read", "keys", "all"];
 
-/** Whether who is logged in may do what needs that role: what it may not is not offered. The gateway refuses it anyhow. */
+/** Whether the operator's role includes `needed`. Screens hide other actions; the gateway refuses them anyhow. */
 export function useMay(needed: Role): boolean {
   const who = useStore(useApp().session);
   const role = (who?.operator ?? who?.ended)?.role;
@@ -52,13 +52,13 @@ export type Resource<Value> = {
   readonly value: Value | undefined;
   readonly problem: ApiProblem | undefined;
   readonly isLoading: boolean;
-  /** Asks again; what was shown stays until the answer is there. */
+  /** Requests the resource again; the present value stays until the answer is there. */
   readonly reload: () => void;
 };
 
 type Asked<Value> = Omit<Resource<Value>, "reload"> & { readonly path: string };
 
-/** What a route answers, as JSON. @param path Relative, such as `keys`; another path is asked anew. */
+/** Loads a route's JSON answer. @param path Relative, such as `keys`; another path causes another request. */
 export function useResource<Value>(path: string): Resource<Value> {
   const { api } = useApp();
   const [asked, ask] = useState(0);
@@ -73,7 +73,7 @@ export function useResource<Value>(path: string): Resource<Value> {
         ending.signal.aborted ||
         show((past) => ({
           path,
-          // What another path answered is not shown under this one's name.
+          // A value of another path is not shown under this path.
           value: past.path === path ? past.value : undefined,
           problem: problemOf(error),
           isLoading: false,
@@ -87,7 +87,7 @@ export function useResource<Value>(path: string): Resource<Value> {
 
 const REFRESH_MS = 5_000;
 
-/** Asks again every five seconds, while somebody sees the page. */
+/** Reloads every five seconds while the page is visible. */
 export function useRefresh({ reload }: Pick<Resource<unknown>, "reload">): void {
   const { platform } = useApp();
   useEffect(
@@ -98,6 +98,6 @@ export function useRefresh({ reload }: Pick<Resource<unknown>, "reload">): void 
 
 const LOADING = { value: undefined, problem: undefined, isLoading: true };
 
-/** What went wrong as a problem that can be shown. */
+/** Any error as a problem that screens can show. */
 export const problemOf = (error: unknown): ApiProblem =>
   error instanceof ApiProblem ? error : new ApiProblem(0, String(error), { cause: error });

@@ -1,4 +1,4 @@
-// How figures and times are written, in the reader's language and zone. Pure.
+// Writes figures and times in the reader's language and time zone. Pure.
 
 export const NOTHING = "–";
 
@@ -17,17 +17,17 @@ export function figureText(value: number | undefined): string {
   return value.toLocaleString(undefined, { maximumFractionDigits: digits });
 }
 
-/** A part of a whole: 51 %. */
+/** A part of a whole, in percent: 51 %. */
 export const shareText = (part: number, whole: number): string =>
   whole > 0 ? `${Math.round((100 * part) / whole)} %` : NOTHING;
 
-/** Milliseconds as what reads best: 0.5 ms, 147 ms, 2.3 s. */
+/** Milliseconds in ms or s: 0.5 ms, 147 ms, 2.3 s. */
 export function msText(ms: number | undefined): string {
   if (ms === undefined) return NOTHING;
   return ms < 1_000 ? `${figureText(ms)} ms` : `${figureText(ms / 1_000)} s`;
 }
 
-/** Seconds: 3 s, 2 m 10 s, 4 h 5 m, 3 d. */
+/** Seconds in larger units: 3 s, 2 m 10 s, 4 h 5 m, 3 d. */
 export function secondsText(seconds: number | undefined): string {
   if (seconds === undefined) return NOTHING;
   const whole = Math.max(0, Math.round(seconds));
@@ -42,7 +42,7 @@ function two(value: number, large: number, largeUnit: string, small: number, uni
   return `${Math.floor(value / large)} ${largeUnit}${rest > 0 ? ` ${rest} ${unit}` : ""}`;
 }
 
-/** Bytes: 512 B, 1.5 KiB, 20 MiB. */
+/** Bytes in larger units: 512 B, 1.5 KiB, 20 MiB. */
 export function bytesText(bytes: number | undefined): string {
   if (bytes === undefined) return NOTHING;
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -50,10 +50,10 @@ export function bytesText(bytes: number | undefined): string {
   return `${figureText(bytes / 1024 ** step)} ${units[step]}`;
 }
 
-/** As a sentence begins. */
+/** The text with a capital first letter. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What is to be known of a change that the state did not take. */
+/** The warning about a change that the state did not store, or an empty text. */
 export const notKept = ({ isKept }: { readonly isKept?: false | undefined }): string =>
   isKept === false
     ? ". The disk does not take it: it is in memory, and kept as soon as there is room"
@@ -63,25 +63,25 @@ export const notKept = ({ isKept }: { readonly isKept?: false | undefined }): st
 export const hashText = (hash: string): string =>
   hash.length > 16 ? `${hash.slice(0, 10)}…${hash.slice(-4)}` : hash;
 
-/** Of today: the time; of other days the day too. In the reader's zone. */
+/** The time in the reader's zone; with the date when it is not today. */
 export function timeText(iso: string, now: number): string {
   const time = new Date(iso);
   const isToday = time.toDateString() === new Date(now).toDateString();
   return isToday ? time.toLocaleTimeString() : time.toLocaleString();
 }
 
-/** The hour that begins then, with its weekday, in the reader's zone: Mon 03:00. */
+/** The beginning of an hour with its weekday, in the reader's zone: Mon 03:00. */
 export const hourText = (iso: string): string =>
   new Date(iso).toLocaleString(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
 
 const DAY_MS = 86_400_000;
 
-/** UTC, as the bill has its days. */
+/** The UTC day, as the bill counts days. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-/** The first of the 30 days that end with it. */
+/** The first of the 30 days that end with `day`. */
 export const monthBefore = (day: string): string => dayOf(Date.parse(day) - 29 * DAY_MS);
 
-/** All days from one to the other, both included. */
+/** All days from `from` to `to`, both included. */
 export function daysBetween(from: string, to: string): readonly string[] {
   const first = Date.parse(from);
   const count = Math.max(0, (Date.parse(to) - first) / DAY_MS + 1);

@@ -1,13 +1,13 @@
-// The last half an hour of what events tell, a value every three seconds: as much as a page may hold, however long it
-// is open.
+// The last half hour of the event stream's figures, one value every three seconds: bounded, however long the page is
+// open.
 
 const POINTS = 600;
-/** Rates are over ten seconds. */
+/** The gateway averages rates over ten seconds. */
 const STEP_SECONDS = 3;
-/** Seconds that are kept. */
+/** The span of the history, in seconds. */
 export const HISTORY_SECONDS = POINTS * STEP_SECONDS;
 
-/** Of one figure; the oldest value leaves for the newest. */
+/** The values of one figure in a ring buffer: a new value replaces the oldest. */
 export class Series {
   readonly #seconds = new Float64Array(POINTS);
   readonly #values = new Float64Array(POINTS);
@@ -15,7 +15,7 @@ export class Series {
   #count = 0;
   #last = Number.NEGATIVE_INFINITY;
 
-  /** What comes too soon after the last value, or is older, is left out. @param second Since 1970. @param value undefined: it is not known. */
+  /** Adds a value, at most one in STEP_SECONDS. @param second Since 1970. @param value undefined: unknown. */
   add(second: number, value: number | undefined): void {
     if (second < this.#last + STEP_SECONDS) return;
     this.#last = second;
@@ -25,7 +25,7 @@ export class Series {
     this.#count = Math.min(this.#count + 1, POINTS);
   }
 
-  /** The oldest first, of the last half an hour before `now`; a gap of more than some seconds is a null. */
+  /** The values of the half hour before `now`, the oldest first; a null marks a gap of more than GAP_SECONDS. */
   read(now: number): { readonly seconds: number[]; readonly values: (number | null)[] } {
     const seconds: number[] = [];
     const values: (number | null)[] = [];
@@ -47,23 +47,22 @@ export class Series {
   }
 }
 
-/** What the gateway tells of the time before has a value every ten seconds. */
+/** The gateway's own history, which it sends first, has a value every ten seconds. */
 const GAP_SECONDS = 15;
 
-/** Series by name. */
 export class History {
   readonly #series = new Map<string, Series>();
 
   #newest = Number.NEGATIVE_INFINITY;
 
-  /** What is so now. When this machine's clock was set back, what is held is of a time that has not come. */
+  /** Adds the present values. When this machine's clock was set back, the held values are of the future: they go. */
   add(second: number, values: ReadonlyMap<string, number | undefined>): void {
     if (second < this.#newest) this.#series.clear();
     this.#newest = second;
     this.recall(second, values);
   }
 
-  /** What was so then. Whoever is not named any more leaves: networks and nodes come and go with reloads. */
+  /** Adds values of `second`. Series without a value are removed: networks and nodes come and go with reloads. */
   recall(second: number, values: ReadonlyMap<string, number | undefined>): void {
     for (const name of this.#series.keys()) if (!values.has(name)) this.#series.delete(name);
     for (const [name, value] of values) {

@@ -4,7 +4,7 @@ import { LiveStream } from "./live.ts";
 
 type Listener = (event: unknown) => void;
 
-/** A stream over sources that a test speaks for. */
+/** A stream over event sources that a test controls. */
 function opened() {
   const clock = new FakeClock();
   const sources: { say: (name: string, data?: string) => void; readyState: number }[] = [];
@@ -65,7 +65,7 @@ it("begins again later and later, one at a time, and asks who is logged in when 
   expect(refusals()).toBe(0);
   last().readyState = 2;
   last().say("error");
-  sources[0]?.say("error"); // it is over
+  sources[0]?.say("error"); // the stream ended
   await clock.advance(500);
   expect(sources).toHaveLength(2);
   await clock.advance(500);

@@ -1,14 +1,14 @@
-// The gateway's event stream: how networks and nodes do, each second. It is open while somebody can see the page, ends
-// while the page is hidden, and begins again, later and later, when it broke off.
+// The gateway's event stream: the state of networks and nodes, each second. It is open while the page is visible, closes
+// while the page is hidden, and reconnects after a failure with growing pauses.
 import type { LiveHistory, LiveStatus } from "../../src/admin/schemas.ts";
 import type { Platform } from "./platform.ts";
 import { Store } from "./store.ts";
 
 export type Live = {
   readonly status?: LiveStatus;
-  /** When it came, by this machine's clock; left out: none came yet. */
+  /** The time of the last event by this machine's clock; left out: no event came yet. */
   readonly atMs?: number;
-  /** `stale`: nothing came for a while; what is shown is of the past. */
+  /** `stale`: no event came for a while, so that the figures are old. */
   readonly state: "connecting" | "live" | "stale";
 };
 
@@ -17,19 +17,18 @@ type EventSourceLike = Pick<EventSource, "addEventListener" | "close" | "readySt
 export type LiveParts = {
   readonly platform: Pick<Platform, "now" | "every" | "after">;
   readonly open: (path: string) => EventSourceLike;
-  /** Called when the stream was refused: is somebody still logged in? */
+  /** Called when the gateway refused the stream: perhaps the session has ended. */
   readonly onRefused: () => void;
-  /** Called with each status. */
   readonly onStatus: (status: LiveStatus, atMs: number) => void;
-  /** Called with what was before, when the stream begins. */
+  /** Called with the gateway's history when the stream begins. */
   readonly onHistory: (history: LiveHistory, atMs: number) => void;
 };
 
-/** Events come each second. */
+/** The gateway sends an event each second. */
 const STALE_AFTER_MS = 4_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
-/** Then who looks is told. */
+/** After so many refusals in a row, a page without figures shows that there is no stream. */
 const MOST_REFUSALS = 3;
 const REFUSED = 2; // EventSource.CLOSED
 
@@ -39,7 +38,7 @@ export class LiveStream {
   #source: EventSourceLike | undefined;
   #callOff: () => void = () => undefined;
   #retryMs = FIRST_RETRY_MS;
-  /** In a row. */
+  /** Refusals in a row. */
   #refusals = 0;
 
   constructor(parts: LiveParts) {
@@ -47,7 +46,7 @@ export class LiveStream {
     parts.platform.every(1_000, () => this.#judge());
   }
 
-  /** Does nothing while it is open. */
+  /** Opens the stream; does nothing while it is open. */
   open(): void {
     if (this.#source) return;
     this.#callOff();
@@ -75,7 +74,7 @@ export class LiveStream {
     this.store.set({ status, atMs, state: "live" });
   }
 
-  /** The browser's own retries know no bounds, and none where it was refused. */
+  /** Replaces the browser's own retries, which have no bound, and which do not happen after a refusal. */
   #retry(source: EventSourceLike): void {
     if (source !== this.#source) return;
     const isRefused = source.readyState === REFUSED;

@@ -1,16 +1,15 @@
-// What the browser is asked for: time, timers, the gateway, and what is remembered. The rest of the console is given it.
+// The browser's services: time, timers, requests, storage, messages to other tabs. Other files get them as a part.
 
 export type Platform = {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** @returns Ends it. */
+  /** @returns A function that stops the timer. */
   readonly every: (ms: number, act: () => void) => () => void;
-  /** @returns Calls it off. */
+  /** @returns A function that cancels the timer. */
   readonly after: (ms: number, act: () => void) => () => void;
   readonly fetch: typeof globalThis.fetch;
   readonly recall: (name: string) => string | undefined;
   readonly remember: (name: string, value: string) => void;
-  /** Tells the other tabs that show this console. */
   readonly tellTabs: (what: TabNews) => void;
   readonly hearTabs: (hear: (what: TabNews) => void) => void;
 };
@@ -30,7 +29,7 @@ export const browser: Platform = {
     return () => clearTimeout(timer);
   },
   fetch: (...request) => fetch(...request),
-  // A browser may forbid both.
+  // A browser may forbid to read local storage, and to write it.
   recall: (name) => {
     try {
       return localStorage.getItem(`headgate.${name}`) ?? undefined;

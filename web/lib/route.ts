@@ -1,4 +1,4 @@
-// Which screen is shown, from the address behind `#`: `#/nodes?network=main`.
+// The present screen, from the address behind `#`: `#/nodes?network=main`.
 import { useEffect, useState } from "preact/hooks";
 
 export type Route = { readonly screen: string; readonly query: URLSearchParams };
@@ -8,7 +8,7 @@ function routeOf(hash: string): Route {
   return { screen: path, query: new URLSearchParams(query) };
 }
 
-/** @param query Without what is undefined or empty. */
+/** @param query Members that are undefined or empty are left out of the address. */
 export function hrefOf(
   screen: string,
   query: Readonly<Record<string, string | undefined>> = {},

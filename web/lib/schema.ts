@@ -1,4 +1,4 @@
-// Forms from JSON Schemas: which field a value needs, what its text means, and what may stand there. Pure.
+// Forms from JSON Schemas: the kind of field for a value, the value of a typed text, and an example. Pure.
 
 export type Schema = {
   readonly $ref?: string;
@@ -13,15 +13,15 @@ export type Schema = {
   readonly pattern?: string;
 };
 
-/** By their names, as `#/components/schemas/<name>` refers to them. */
+/** Schemas by name, as `#/components/schemas/<name>` refers to them. */
 export type Components = Readonly<Record<string, Schema>>;
 
-/** What was typed, by the path of each field: `rate.burst`. */
+/** The typed texts, by the path of each field: `rate.burst`. */
 export type Draft = Readonly<Record<string, string>>;
 
 type Kind = "choice" | "switch" | "number" | "list" | "text" | "group" | "json";
 
-/** A schema without references and nulls, with the name of what it referred to. */
+/** A schema without references and nulls, with the name of the schema that it referred to. */
 export type Resolved = Schema & { readonly name?: string };
 
 const MOST_DEPTH = 8;
@@ -52,7 +52,7 @@ export function kindOf(schema: Resolved, components: Components): Kind {
   return isText(schema, components) ? "text" : "json";
 }
 
-/** Whether a text may stand there, maybe beside something else. */
+/** Whether the schema allows a string, maybe beside other types. */
 function isText(schema: Schema, components: Components): boolean {
   const whole = resolved(schema, components);
   return whole.type === "string" || (whole.anyOf ?? []).some((each) => isText(each, components));
@@ -60,7 +60,7 @@ function isText(schema: Schema, components: Components): boolean {
 
 export const pathOf = (path: string, name: string): string => (path ? `${path}.${name}` : name);
 
-/** What is in the fields when a value is edited. */
+/** The texts of the fields for an existing value. */
 export function draftOf(value: unknown, schema: Schema, components: Components, path = ""): Draft {
   if (value === undefined || value === null) return {};
   const whole = resolved(schema, components);
@@ -82,7 +82,7 @@ export function draftOf(value: unknown, schema: Schema, components: Components, 
 
 export type Read = { readonly value: unknown; readonly mistakes: Readonly<Record<string, string>> };
 
-/** What the fields mean; what is empty is left out. */
+/** Reads the fields into a value; empty fields are left out. */
 export function readDraft(draft: Draft, schema: Schema, components: Components, path = ""): Read {
   const whole = resolved(schema, components);
   const kind = kindOf(whole, components);
@@ -126,7 +126,7 @@ function groupOf(
   };
 }
 
-/** What turns one value into another, by RFC 7396: null takes a member away. */
+/** The merge patch (RFC 7396) that turns `before` into `after`: null removes a member. */
 export function mergePatchOf(before: unknown, after: unknown): unknown {
   if (!isMapping(before) || !isMapping(after)) return after;
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
@@ -139,7 +139,7 @@ export function mergePatchOf(before: unknown, after: unknown): unknown {
   return Object.fromEntries(changes);
 }
 
-/** A group itself stays: some may not be left out. */
+/** Removes a group's members but keeps the group: some groups may not be left out. */
 const emptied = (group: Record<string, unknown>): unknown =>
   Object.fromEntries(
     Object.entries(group).map(([name, each]) => [name, isMapping(each) ? emptied(each) : null]),
@@ -150,7 +150,7 @@ const isMapping = (value: unknown): value is Record<string, unknown> =>
 
 const ZEROS = `0x${"0".repeat(40)}`;
 
-/** By the name of what a schema refers to. */
+/** Examples by the name of the referred schema. */
 const EXAMPLES: Readonly<Record<string, unknown>> = {
   Address: ZEROS,
   BlockNumberOrTag: "latest",
@@ -163,7 +163,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   CallObject: { to: ZEROS, data: "0x" },
 };
 
-/** Something that may stand there, as it is typed. */
+/** An example value that the schema allows; undefined: there is none. */
 export function exampleOf(schema: Schema, components: Components): unknown {
   const whole = resolved(schema, components);
   const { name = "", pattern = "" } = whole;

@@ -1,4 +1,4 @@
-// A value that screens look at, and are drawn anew when it changes.
+// An observable value: screens that use it are rendered again when it changes.
 import { useEffect, useState } from "preact/hooks";
 
 export class Store<Value> {
@@ -19,7 +19,7 @@ export class Store<Value> {
     for (const watcher of [...this.#watchers]) watcher();
   }
 
-  /** @returns Ends it. */
+  /** @returns A function that removes the watcher. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);

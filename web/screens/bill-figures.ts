@@ -1,4 +1,4 @@
-// What is told of a bill: sums put in order, a bar for each day, money with its currency. Pure.
+// The figures of a bill: sums in order, a bar for each day, money with its currency. Pure.
 import type { BillAnswer } from "../../src/admin/schemas.ts";
 import type { Bar } from "../components/bars.tsx";
 import type { Column } from "../components/table.tsx";
@@ -10,7 +10,7 @@ export type NamedSum = BillSum & { readonly name: string };
 export const savedCalls = ({ savedByStore, savedByMerging, savedHere }: BillSum): number =>
   savedByStore + savedByMerging + savedHere;
 
-/** Small amounts with the digits that tell them from nothing. */
+/** An amount of money; a small amount has enough digits to differ from zero. */
 export function costText(cost: number | undefined, currency: string | undefined): string {
   if (cost === undefined || currency === undefined) return NOTHING;
   const digits = cost >= 1 || cost === 0 ? 2 : Math.min(9, 1 - Math.floor(Math.log10(cost)));
@@ -21,7 +21,7 @@ export function costText(cost: number | undefined, currency: string | undefined)
   return `${amount} ${currency}`;
 }
 
-/** Those that used most first, and how many are left out. */
+/** The sums with the most compute units, and the number of the others. */
 export function topOf(
   sums: Readonly<Record<string, BillSum>>,
   most: number,
@@ -32,7 +32,7 @@ export function topOf(
   return { rows: all.slice(0, most), leftOut: Math.max(0, all.length - most) };
 }
 
-/** A day each, also where nothing was used. */
+/** One bar for each day, also for days without usage. */
 export function barsOf(
   { from, to, days }: Pick<BillAnswer, "from" | "to" | "days">,
   figure: (sum: BillSum) => Omit<Bar, "name">,
@@ -92,7 +92,7 @@ export const sumColumns = (currency: string | undefined): readonly Column<NamedS
       ] as const satisfies readonly Column<NamedSum>[])),
 ];
 
-/** What refused calls of a key, with the setting that did. */
+/** The reasons for refused calls of a key, with the setting behind each. */
 export const REFUSALS = [
   { field: "refusedMethods", setting: "methods", text: "The key does not have the method." },
   { field: "refusedWrites", setting: "readOnly", text: "The key only reads." },

@@ -1,4 +1,4 @@
-// What was used, by key, network, method and day, and what no node had to be asked for.
+// Usage by key, network, method and day, and the calls that were answered without a node.
 import { useState } from "preact/hooks";
 import type { BillAnswer } from "../../src/admin/schemas.ts";
 import { Field, Select } from "../components/field.tsx";
@@ -189,7 +189,7 @@ type SumsProps = {
   readonly linkOf?: (name: string) => string;
 };
 
-/** Those that used most first. */
+/** A table of the sums with the most compute units. */
 function Sums({ title, sums, currency, linkOf }: SumsProps) {
   const { rows, leftOut } = topOf(sums, MOST_ROWS);
   return (

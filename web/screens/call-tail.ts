@@ -1,13 +1,13 @@
-// The tail of slow and failed calls that a page holds: bounded, without doubles, the newest first. Pure.
+// The slow and failed calls that a page holds: bounded, without duplicates, the newest first. Pure.
 import type { CallAnswer } from "../../src/admin/schemas.ts";
 
-/** So many are held, however long the page is open. */
+/** The most calls that a page holds, however long it is open. */
 export const MOST_CALLS = 300;
 
 export const callName = ({ at, request, id, method }: CallAnswer): string =>
   `${at} ${request} ${id} ${method}`;
 
-/** The same list where nothing is new. */
+/** Adds new calls; returns the same list where there is none. */
 export function joined(
   shown: readonly CallAnswer[],
   more: readonly CallAnswer[],
@@ -20,7 +20,7 @@ export function joined(
     .slice(0, MOST_CALLS);
 }
 
-/** Whether the filters of the address let it through: names by a part of them. */
+/** Whether a call matches the filters in the address; a part of a name is enough. */
 export function isShown(call: CallAnswer, query: URLSearchParams): boolean {
   const has = (name: "network" | "outcome"): boolean =>
     !query.get(name) || query.get(name) === call[name];

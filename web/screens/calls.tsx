@@ -27,7 +27,7 @@ export function Calls() {
   useEffect(() => {
     if (status && !isPaused) show((shown) => joined(shown, status.calls));
   }, [status, isPaused]);
-  // What came in a gap is asked for when it ends.
+  // At the end of a gap the page requests the calls that it missed.
   const isGap = isPaused || state === "stale";
   useEffect(() => (isGap ? past.reload : undefined), [isGap, past.reload]);
   const wanted = calls.filter((call) => isShown(call, query));

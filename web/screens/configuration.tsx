@@ -1,4 +1,4 @@
-// The configuration file without its secrets: looked at, checked, replaced; and the last reloads.
+// The configuration file without its secrets: to read, check and replace; and the last reloads.
 import { useState } from "preact/hooks";
 import type {
   CheckedAnswer,

@@ -1,4 +1,4 @@
-// What is done with a key: made and changed by a form, rotated, disabled, revoked by a dialog that asks; its new text, once.
+// Actions on keys: forms create and change keys, dialogs confirm other actions; a new key's text appears once.
 import { useState } from "preact/hooks";
 import type { KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
 import { Ask, Dialog } from "../components/dialog.tsx";
@@ -13,15 +13,15 @@ import { draftOf, mergePatchOf, readDraft, type Schema } from "../lib/schema.ts"
 type Document = { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
 
 type KeyFormProps = {
-  /** The verb of the button. */
+  /** The verb on the button. */
   readonly act: string;
-  /** The key that is changed; left out: one is made. */
+  /** The key to change; left out: the form creates a key. */
   readonly of?: KeyAnswer;
   readonly onDone: (key: KeyAnswer | MadeKeyAnswer) => void;
   readonly onClose: () => void;
 };
 
-/** Its fields are those of the schema by which the gateway reads keys. */
+/** A form whose fields come from the schema by which the gateway reads keys. */
 export function KeyForm(props: KeyFormProps) {
   const document = useResource<Document>("openapi.json");
   return (
@@ -34,7 +34,7 @@ export function KeyForm(props: KeyFormProps) {
   );
 }
 
-/** These most people want; the others are behind them. */
+/** The common fields; the form folds the others away. */
 const FIRST = ["name", "networks", "methods", "origins", "readOnly", "rate", "computeUnits"];
 
 function Fields({ act, of, onDone, onClose, schema }: KeyFormProps & { readonly schema: Schema }) {
@@ -96,7 +96,7 @@ function Fields({ act, of, onDone, onClose, schema }: KeyFormProps & { readonly 
   );
 }
 
-/** The text of a key that was made: it is told once. */
+/** Shows the text of a created key: the gateway tells it only once. */
 export function NewText({ made, onClose }: { made: MadeKeyAnswer; onClose: () => void }) {
   const { notify } = useApp();
   const copy = (): void => {
@@ -141,7 +141,7 @@ type KeyDialogProps = {
   readonly onClose: () => void;
 };
 
-/** Asks first. */
+/** Confirms an action on a key. */
 export function KeyDialog(props: KeyDialogProps) {
   const { act, name, onDone, onClose } = props;
   const { api, notify } = useApp();

@@ -1,4 +1,4 @@
-// One key: its settings, what it did by hour, day and method, what refused its calls, and what can be done with it.
+// One key: its settings, its usage by hour, day and method, the reasons of its refused calls, and the actions on it.
 import { useState } from "preact/hooks";
 import type {
   BillAnswer,
@@ -174,7 +174,7 @@ const Line = ({ name, children }: { name: string; children: string }) => (
   </>
 );
 
-/** By their paths, as the configuration file has them. */
+/** Settings with their paths, as in the configuration file. */
 function settingLines(settings: object, path = ""): readonly (readonly [string, string])[] {
   return Object.entries(settings).flatMap(([name, value]) => {
     const at = path ? `${path}.${name}` : name;

@@ -1,4 +1,4 @@
-// All keys, and one of them: what it may do, what it did, and what is done with it.
+// The list of all keys, and the details of one: its permissions, its usage, and the actions on it.
 import { useState } from "preact/hooks";
 import type { BillAnswer, KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
 import { Field } from "../components/field.tsx";
@@ -53,7 +53,7 @@ type AllKeysProps = {
   readonly keys: ReturnType<typeof useResource<{ readonly keys: readonly KeyAnswer[] }>>;
 };
 
-/** So many are listed; the field finds the others. */
+/** The longest list; the search field finds the other keys. */
 const MOST_LISTED = 200;
 
 function AllKeys({ keys }: AllKeysProps) {
@@ -146,7 +146,7 @@ function KeyTable({ keys }: { keys: readonly KeyAnswer[] }) {
   return <Table caption="Keys" columns={columns} rows={keys} keyOf={({ name }) => name} />;
 }
 
-/** The names of settings that say something. */
+/** The names of the settings that restrict the key. */
 const boundTo = (settings: KeyAnswer["settings"]): readonly string[] =>
   Object.entries(settings).flatMap(([name, value]) =>
     value === false || (typeof value === "object" && !JSON.stringify(value).match(/[^{}:",a-z]/i))

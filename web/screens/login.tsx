@@ -1,4 +1,4 @@
-// Asks for a token of the admin API, once: a cookie that no script can read stands for it from then on.
+// Asks once for a token of the admin API: from then on a cookie that no script can read identifies the session.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AdminSession } from "../../src/admin/schemas.ts";
 import { Field } from "../components/field.tsx";
@@ -10,7 +10,7 @@ export const Login = () => (
   </main>
 );
 
-/** Over the screen, which is hidden and stays as it was filled in. Nothing closes it but a login. */
+/** A login over the hidden screen, which keeps its filled-in fields. Only a login closes it. */
 export function LoginAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {

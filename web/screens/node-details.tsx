@@ -1,4 +1,4 @@
-// What else is known of a node: health by kind of work, budget, what it can do, and the evidence of what it was caught at.
+// More about a node: health by kind of work, budget, capabilities, and the evidence of its lies.
 import { Badge, Figures } from "../components/figure.tsx";
 import { type Column, Table } from "../components/table.tsx";
 import { useApp } from "../lib/app.ts";

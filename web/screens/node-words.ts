@@ -1,11 +1,11 @@
-// What is known of a node, in words. Pure.
+// Texts about a node. Pure.
 import type { LiveNode } from "./overview-figures.ts";
 
-/** Whether no other node of the network could take this one's calls. */
+/** Whether no other node of the network could take this node's calls. */
 export const isLastUsable = (node: LiveNode, all: readonly LiveNode[]): boolean =>
   all.every((other) => other.upstream === node.upstream || !other.isUsable || other.isDrained);
 
-/** How far back a node reaches, a few words each. */
+/** How far back a node reaches, one text for each kind of data. */
 export function reachTexts({ reaches = {} }: Pick<LiveNode, "reaches">): readonly string[] {
   return Object.entries(reaches).map(([what, reach]) =>
     reach === "all"

@@ -1,4 +1,4 @@
-// Every node: how it does, what is the matter with it, what it was caught at; and sparing it.
+// Every node: its state, its problems, the lies that it was caught at; and the button that drains it.
 import { useState } from "preact/hooks";
 import type { DrainedAnswer } from "../../src/admin/schemas.ts";
 import { Ask } from "../components/dialog.tsx";
@@ -133,7 +133,7 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
 
 type OneNode = { readonly network: LiveNetwork; readonly node: LiveNode };
 
-/** Sparing a node asks first; asking it again needs no question. */
+/** The button to drain a node asks for confirmation; the button to undrain it does not. */
 function DrainButton({ network, node }: OneNode) {
   const { api, notify } = useApp();
   const [isAsking, setAsking] = useState(false);

@@ -1,10 +1,10 @@
-// What of an event is kept for charts: names of series, and their values. Pure.
+// The figures of an event that charts need: names of series, and their values. Pure.
 import type { LiveHistory, LiveStatus } from "../../src/admin/schemas.ts";
 
 export type LiveNetwork = LiveStatus["networks"][number];
 export type LiveNode = LiveNetwork["upstreams"][number];
 
-/** Where answers came from, as calls a second; what is left of all is the nodes'. */
+/** The sources of answers, in calls a second; the calls without another source went to nodes. */
 export function sourcesOf({ perSecond }: Pick<LiveNetwork, "perSecond">) {
   const { calls, store, merged, here } = perSecond;
   return { store, merged, here, nodes: Math.max(0, calls - store - merged - here) };
@@ -12,7 +12,7 @@ export function sourcesOf({ perSecond }: Pick<LiveNetwork, "perSecond">) {
 
 export const seriesName = (...parts: readonly string[]): string => JSON.stringify(parts);
 
-/** Of now, or of what was before. */
+/** The figures of the present status, or of one entry of the history, by series name. */
 export function figuresOf({
   networks,
 }: LiveHistory["past"][number] | LiveStatus): ReadonlyMap<string, number | undefined> {

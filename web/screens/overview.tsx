@@ -1,4 +1,4 @@
-// Every network at a glance: its head, who leads, what callers feel.
+// Every network at a glance: its head, the node that leads, the latencies and errors of callers.
 import { Chart } from "../components/chart.tsx";
 import { Badge, Figures, type Tone } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";

@@ -1,4 +1,4 @@
-// The last reorganisations: where two branches began, which blocks were left and which were taken.
+// The last reorgs: the fork point, and the blocks that were removed and added.
 import { useApp } from "../lib/app.ts";
 import { hashText, timeText, wholeText } from "../lib/format.ts";
 import type { LiveNetwork } from "./overview-figures.ts";

@@ -1,4 +1,4 @@
-// From a method's declaration to a form, and from what is typed to parameters by position. Pure.
+// Turns a method's declaration into a form, and the typed texts into parameters by position. Pure.
 import {
   type Components,
   type Draft,
@@ -22,7 +22,7 @@ export type Method = {
   readonly "x-headgate-kind"?: string;
 };
 
-/** What `GET /methods` answers, as far as it is used here. */
+/** The answer of `GET /methods`, as far as the console uses it. */
 export type Described = {
   readonly methods: readonly Method[];
   readonly components: { readonly schemas: Components };
@@ -33,7 +33,7 @@ export type Described = {
   }[];
 };
 
-/** Of what is passed on as it is nothing is known but its name. */
+/** The parameters of a passed-on method: the gateway knows only its name. */
 const ANY: Method["params"] = [
   {
     name: "params",
@@ -42,7 +42,7 @@ const ANY: Method["params"] = [
   },
 ];
 
-/** All that the key may call, by name. */
+/** All methods that the key may call, by name. */
 export const methodsOf = (document: Described): readonly Method[] =>
   [
     ...document.methods,
@@ -56,7 +56,7 @@ export const methodsOf = (document: Described): readonly Method[] =>
     })),
   ].sort((one, other) => (one.name < other.name ? -1 : 1));
 
-/** Something that may be called as it stands. */
+/** Example values for the required parameters. */
 export const exampleDraft = ({ params }: Method, components: Components): Draft =>
   Object.assign(
     {},
@@ -70,7 +70,7 @@ export type ReadParams = {
   readonly mistakes: Readonly<Record<string, string>>;
 };
 
-/** By position: what is left out at the end is not sent, in between it is null. */
+/** The parameters by position: a missing one is null between others, and is not sent at the end. */
 export function paramsOf(method: Method, draft: Draft, components: Components): ReadParams {
   const read = method.params.map(({ name, schema, required }) => {
     const { value, mistakes } = readDraft(draft, schema, components, name);
@@ -89,10 +89,10 @@ export function paramsOf(method: Method, draft: Draft, components: Components): 
   };
 }
 
-/** A number that a script cannot hold would be shown as another one. */
+/** A number of 16 digits or more: JavaScript would round it and show another number. */
 const LARGE_NUMBER = /[:[,]\s*-?\d{16,}/;
 
-/** The JSON in lines, where that changes nothing in it. */
+/** The JSON with line breaks; unchanged where parsing would change it. */
 export function answerText(json: string): string {
   if (LARGE_NUMBER.test(json)) return json;
   try {

@@ -1,4 +1,4 @@
-// A call as one of the keys: a method, a form from its schema, and what came of it.
+// Makes a call as one of the keys: a method, a form from its schema, and the outcome.
 import { useState } from "preact/hooks";
 import type { KeyAnswer, TriedAnswer } from "../../src/admin/schemas.ts";
 import { Field, Select } from "../components/field.tsx";
@@ -51,7 +51,7 @@ function WithKeys() {
 
 const optionsOf = (names: readonly string[]) => names.map((value) => ({ value, text: value }));
 
-/** What came of the newest call. */
+/** The outcome of the newest call. */
 type Came =
   | { readonly kind: "nothing" }
   | { readonly kind: "waiting" }
@@ -103,7 +103,7 @@ function Chosen({ keys, networks }: ChosenProps) {
 
 type CallFormProps = {
   readonly network: string;
-  /** Of the key. */
+  /** The name of the key. */
   readonly name: string;
   readonly document: Described;
   readonly isBoundTo: Readonly<Record<"origin" | "address", boolean>>;

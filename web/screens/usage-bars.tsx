@@ -1,4 +1,4 @@
-// What was used, a bar for each day or hour.
+// Usage as charts with a bar for each day or hour.
 import type { BillAnswer, UsageHoursAnswer } from "../../src/admin/schemas.ts";
 import { Bars } from "../components/bars.tsx";
 import { hourText, wholeText } from "../lib/format.ts";
@@ -6,7 +6,7 @@ import { barsOf, savedCalls } from "./bill-figures.ts";
 
 const textOf = (value: number): string => wholeText(value);
 
-/** Two charts: of what calls were charged, and of calls. */
+/** Two charts by UTC day: charged compute units, and calls. */
 export const DayBars = ({ bill }: { readonly bill: BillAnswer }) => (
   <>
     <Bars
@@ -29,7 +29,7 @@ export const DayBars = ({ bill }: { readonly bill: BillAnswer }) => (
   </>
 );
 
-/** Three charts, in the reader's zone. */
+/** Three charts by hour, in the reader's zone: compute units, calls, refused calls. */
 export function HourBars({ hours }: UsageHoursAnswer) {
   const barsBy = (figure: (hour: (typeof hours)[number]) => { whole: number; part?: number }) =>
     hours.map((hour) => ({ name: hourText(hour.at), ...figure(hour) }));

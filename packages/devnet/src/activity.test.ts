@@ -5,7 +5,7 @@ import { keepActive, pauseMsAt, type Stage } from "./activity.ts";
 const silent = { debug: () => undefined };
 const node = { call: async () => null };
 
-/** Keeps active for some rounds, on stages that do what is scripted; what happened, in order. */
+/** Runs `keepActive` for some rounds on scripted stages; returns the events in order. */
 async function playedFor(rounds: number, script: Partial<Stage> = {}): Promise<string[]> {
   const events: string[] = [];
   const stopping = new AbortController();
@@ -45,7 +45,7 @@ describe("activity", () => {
 it.each([
   { ageMs: 0, want: 1_000 },
   { ageMs: 3_599_999, want: 1_000 },
-  { ageMs: 3_600_000, want: 10_000 }, // nodes keep all of it
+  { ageMs: 3_600_000, want: 10_000 }, // nodes keep the whole history
   { ageMs: 86_400_000, want: 60_000 },
 ])("after $ageMs ms, $want ms pass between two transactions", ({ ageMs, want }) => {
   expect(pauseMsAt({ pauseMs: 1_000 }, ageMs)).toBe(want);

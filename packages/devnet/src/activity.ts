@@ -1,31 +1,31 @@
-// The sample activity that keeps a development network busy, and the calls that it offers to try.
+// The sample activity that keeps a development network busy, and the sample calls for callers to try.
 
 import type { Logger } from "pino";
 import { DAY_MS } from "../../../src/lib/calendar.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { RpcCaller } from "../../../src/upstream/connection/connect.ts";
 
-/** A call that returns something interesting. */
+/** A call whose result shows something of the node. */
 export type SampleCall = { title: string; method: string; params: readonly unknown[] };
 
-/** The contracts and events that were put on a node, and calls that show them. */
+/** Contracts and events that were put on a node, and sample calls for them. */
 export type Stage = {
   readonly samples: readonly SampleCall[];
   readonly pauseMs: number;
-  /** False when the node has forgotten it: a node that was started again may be empty. */
+  /** False when the node has lost the contracts: a restarted node may be empty. */
   stands(): Promise<boolean>;
-  /** Sends one more transaction; which one depends on the count. */
+  /** Sends one more transaction; `count` decides which. */
   act(count: number): Promise<void>;
 };
 
-/** Throws when the node is not there yet, or no more. */
+/** Puts the contracts on a node. Throws while the node does not answer. */
 export type SetStage = (
   options: { signal: AbortSignal },
   parts: { node: RpcCaller; clock: Clock },
 ) => Promise<Stage>;
 
 const RETRY_MS = 100;
-/** Lively while somebody is likely to watch, then slow: nodes keep their whole history. */
+/** Activity is fast while somebody is likely to watch, then slow: nodes keep their whole history. */
 const LIVELY_MS = 3_600_000;
 const SLOW_PAUSE_MS = 10_000;
 const SLOWEST_PAUSE_MS = 60_000;
@@ -35,7 +35,7 @@ export function pauseMsAt(stage: Pick<Stage, "pauseMs">, ageMs: number): number 
   return ageMs < DAY_MS ? SLOW_PAUSE_MS : SLOWEST_PAUSE_MS;
 }
 
-/** Sets the stage and acts on it until the signal. Calls `ready` whenever the stage was set. */
+/** Sets the stage and acts on it until the signal aborts. Calls `ready` each time that it has set the stage. */
 export async function keepActive(
   options: {
     setStage: SetStage;

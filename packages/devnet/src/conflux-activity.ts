@@ -7,7 +7,7 @@ import { emitter, inputWord } from "./contracts.ts";
 
 export const CONFLUX_CHAIN_ID = 1234;
 
-/** Owns the genesis funds of a chain that nobody else ever sees. */
+/** The key that owns the genesis funds: the chain is private and temporary. */
 const SECRET = "46b9e861b63d3509c88b7817275a30d22d62c8cd8fa6486ddee35ef0d8e0495f";
 const PAUSE_MS = 2_000;
 const RECEIPT_POLL_MS = 100;
@@ -17,15 +17,15 @@ type Transaction = { to?: string; data?: string; value?: bigint; storageLimit?: 
 type Receipt = { transactionHash: string; epochNumber: string; contractCreated: string };
 type Signer = { address: string; signTransaction(transaction: never): Promise<string> };
 
-/** The settings of conflux-rust: one node, which mines whenever a transaction comes. */
+/** The settings of one conflux-rust node, which mines a block for each transaction. */
 export const confluxSettings = (options: {
   port: number;
   peerPort: number;
   folder: string;
 }): object => ({
-  // "Local" is for 127.0.0.1 only and has the same methods; `jsonrpcHttpPort` is open to everybody.
+  // The "Local" port listens on 127.0.0.1 only and has the same methods; `jsonrpcHttpPort` is open to every address.
   jsonrpcLocalHttpPort: options.port,
-  // Nobody calls there, but two nodes on one machine cannot share the default, 32323.
+  // No peer connects there, but two nodes on one machine cannot share the default, 32323.
   tcpPort: options.peerPort,
   udpPort: options.peerPort,
   chainId: CONFLUX_CHAIN_ID,
@@ -33,7 +33,7 @@ export const confluxSettings = (options: {
   genesisSecrets: [SECRET],
   devPackTxImmediately: true,
   confluxDataDir: join(options.folder, "conflux"),
-  // Left out, it is a file in its package: made by the first user who runs it, and read by nobody else.
+  // The default is a file in the node's package: the first user who runs the node owns it, and no other user can read it.
   posPrivateKeyPath: join(options.folder, "pos_key"),
   log: false,
 });
@@ -59,7 +59,7 @@ export const setConfluxStage: SetStage = async ({ signal }, { node, clock }) => 
   };
 };
 
-/** Signs and sends; the transaction's hash. */
+/** Signs and sends a transaction; returns its hash. */
 async function send(
   { to, data, value = 0n, storageLimit = 0n }: Transaction,
   { node, account }: { node: RpcCaller; account: Signer },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { assemble, emitter, inputWord, reverter } from "./contracts.ts";
 
-/** What a creation leaves behind: `PUSH2 size, PUSH1 offset, PUSH1 0, CODECOPY, …`. */
+/** The runtime code that a creation returns; the creation begins `PUSH2 size, PUSH1 offset, PUSH1 0, CODECOPY, …`. */
 const runtimeOf = (creation: string): string => {
   const code = Buffer.from(creation.slice(2), "hex");
   const size = code.readUInt16BE(1);

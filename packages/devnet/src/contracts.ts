@@ -19,7 +19,7 @@ const OPCODES: Readonly<Record<string, string | undefined>> = {
   REVERT: "fd",
 };
 
-/** `OPCODE` or `OPCODE immediate`, one a line, to hex digits without `0x`. */
+/** Assembles lines of `OPCODE` or `OPCODE immediate` into hex digits without `0x`. */
 export function assemble(lines: readonly string[]): string {
   return lines
     .map((line) => {
@@ -34,7 +34,7 @@ export function assemble(lines: readonly string[]): string {
 const word = (digits: string): string => digits.padStart(64, "0");
 const byteLength = (digits: string): string => (digits.length / 2).toString(16).padStart(4, "0");
 
-/** The code that, sent as a creation, leaves `runtime` at the new address. */
+/** The creation code that deploys `runtime`. */
 function creationOf(runtime: string): string {
   const prologue = (codeAt: string): string =>
     assemble([
@@ -50,7 +50,7 @@ function creationOf(runtime: string): string {
   return `0x${prologue(offset)}${runtime}`;
 }
 
-/** The first topic of all its events: any 32 bytes will do. */
+/** The first topic of all the emitter's events: any 32 bytes do. */
 export const SAMPLE_TOPIC = `0x${"5a".repeat(32)}`;
 
 /** Each call emits five logs, with 0 to 4 topics; their data is the first word of the call's input. */
@@ -84,10 +84,10 @@ const revertData = [
   Buffer.from(REASON).toString("hex").padEnd(64, "0"),
 ].join("");
 
-/** Reverts whatever it is asked, with the reason `the gate is closed`. */
+/** A contract that reverts every call, with the reason `the gate is closed`. */
 export const reverter = creationOf(
   assemble([
-    "PUSH1 64", // the data stands behind these 12 bytes of code
+    "PUSH1 64", // the revert data follows these 12 bytes of code
     "PUSH1 0c",
     "PUSH1 00",
     "CODECOPY",
@@ -97,5 +97,5 @@ export const reverter = creationOf(
   ]) + revertData,
 );
 
-/** Input for the emitter: one word. */
+/** Input for the emitter: one 32-byte word. */
 export const inputWord = (value: number): string => `0x${word(value.toString(16))}`;

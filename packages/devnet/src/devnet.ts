@@ -21,22 +21,22 @@ export type DevnetNode = {
   readonly network: "eth-devnet" | "cfx-devnet";
   readonly family: "evm" | "conflux";
   readonly chainId: number;
-  /** Chosen before the node is up. */
+  /** The URL, which is known before the node answers. */
   readonly url: string;
-  /** Calls that return something interesting, once there is something. Rejects when stopped before. */
+  /** The sample calls, once the stage is set. Rejects when the node is stopped before. */
   readonly samples: Promise<readonly SampleCall[]>;
 };
 
 export type Devnet = { readonly nodes: readonly DevnetNode[]; stop(): Promise<void> };
 
-/** The states of more than a day's blocks take half of it. */
+/** The most bytes of states: those of more than a day's blocks take half of it. */
 const STATES_BYTES = 1_073_741_824;
 
 export type DevnetParts = { clock: Clock; log: Logger; connect: (url: string) => RpcCaller };
 
 /**
  * Returns as soon as the nodes are spawned; anvil answers at once, conflux-rust after about ten seconds.
- * What they write is in a temporary folder, which is removed at stop.
+ * The nodes write to a temporary folder, which `stop` removes.
  */
 export async function startDevnet(parts: DevnetParts): Promise<Devnet> {
   const ports = await freePorts("evm", "conflux", "peers");
@@ -106,6 +106,6 @@ function run(
     };
     void keepActive({ setStage, signal, ready }, { node: connect(url), clock, log });
   });
-  samples.catch(() => undefined); // callers that want to know await it
+  samples.catch(() => undefined); // callers that need the error await `samples`
   return { node: { network, family, chainId, url, samples }, supervised };
 }

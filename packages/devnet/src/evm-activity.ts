@@ -5,17 +5,17 @@ import { emitter, inputWord, reverter, SAMPLE_TOPIC } from "./contracts.ts";
 
 export const EVM_CHAIN_ID = 31_337;
 
-/** Between two transactions: the head moves about once a second. */
+/** Between two transactions: the chain gets about one block a second. */
 const PAUSE_MS = 1_000;
 const ONE_GWEI = "0x3b9aca00";
-const GAS = "0x100000"; // given, because an estimate of what reverts fails
+const GAS = "0x100000"; // explicit, because the estimate fails for a call that reverts
 
-/** Each contract is in the state of every later block: nothing else of the activity adds to a state. */
+/** The last count that creates a contract: every later state contains each contract, and nothing else of the activity. */
 const LAST_CREATION = 200;
-/** Of EIP-2935. */
+/** The history contract of EIP-2935. */
 const HISTORY_CONTRACT = "0x0000F90827F1C53a10cb7A02335B175320002935";
 
-/** It would write one more slot with each block, and anvil hashes and copies all slots for each. */
+/** Removes the history contract: it writes one slot more in each block, and anvil hashes and copies all slots each time. */
 export const takeHistoryContract = (node: RpcCaller): Promise<unknown> =>
   node.call("anvil_setCode", [HISTORY_CONTRACT, "0x"]);
 
@@ -24,15 +24,15 @@ type Receipt = { transactionHash: string; contractAddress: string; blockNumber: 
 export const setEvmStage: SetStage = async (_, { node }) => {
   await takeHistoryContract(node);
   const [from, to, waiting] = (await node.call("eth_accounts", [])) as string[];
-  /** Each transaction gets a block of its own. Its receipt may be missing for a moment: hence Sync. */
+  /** Sends a transaction, which gets a block of its own. `Sync` waits for the receipt, which may be late for a moment. */
   const mine = async (transaction: object): Promise<Receipt> =>
     (await node.call("eth_sendTransactionSync", [{ from, gas: GAS, ...transaction }])) as Receipt;
   const { contractAddress: emitting } = await mine({ data: emitter });
   const { contractAddress: reverting } = await mine({ data: reverter });
   await mine({ to, value: ONE_GWEI });
   const emitted = await mine({ to: emitting, data: inputWord(1) });
-  // It waits for transactions that never come. Not simply 1: anvil refuses to take the same one again,
-  // should the stage be set a second time.
+  // The gap in nonces keeps the transaction pending. The nonce is not simply 1: anvil refuses the same transaction
+  // again when the stage is set a second time.
   const nonce = emitted.blockNumber;
   const pending = await node.call("eth_sendTransaction", [
     { from: waiting, to, nonce, value: ONE_GWEI, gas: GAS },
@@ -47,7 +47,7 @@ export const setEvmStage: SetStage = async (_, { node }) => {
   };
 };
 
-/** Mostly events; now and then a transfer, a transaction that fails, and in the beginning a creation. */
+/** An event, or now and then a transfer or a failing transaction, and in the beginning a creation. */
 export function transactionAt(
   count: number,
   at: { to: string | undefined; emitting: string; reverting: string },

@@ -1,4 +1,4 @@
-// anvil's files, made small while it may be writing, reading or removing them.
+// Tests that anvil's files shrink while anvil may be writing, reading or removing them.
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { KeptStates, withoutUnreachedHashes } from "./kept-states.ts";
 const ACCOUNTS = '{"accounts":{"0xa":{"nonce":18446744073709551615}},"storage":{}';
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "e")}`;
 
-/** As anvil writes it after so many blocks: hashes in no order. */
+/** A state file as anvil writes it after so many blocks: its hashes have no order. */
 function stateAfter(blocks: number): string {
   const entries = Array.from({ length: blocks }, (_, index) => (index * 7_919) % blocks).map(
     (number) => `"0x${number.toString(16)}":"${hashOf(number)}"`,
@@ -82,7 +82,7 @@ describe("the folder of states", () => {
   });
 
   it("drops the oldest when they take more than the budget", async () => {
-    const states = bookOf(50_000); // two of them
+    const states = bookOf(50_000); // room for two states
     await written("0xc.json", stateAfter(2_000), 3);
     await written("0xb.json", stateAfter(2_000), 2);
     await written("0xa.json", stateAfter(2_000), 4);

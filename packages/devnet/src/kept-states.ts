@@ -1,11 +1,11 @@
-// Keeps the states of anvil's old blocks small and within a budget. anvil writes each of them as a file of
-// its own, with the hashes of all blocks before it: all the states of a day would take gigabytes.
+// Keeps the states of anvil's old blocks small and within a budget. anvil writes each state as a file, with the hashes
+// of all blocks before it: the states of one day would take gigabytes.
 import { readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../src/lib/clock.ts";
 import { Turns, type Work } from "../../../src/lib/turns.ts";
 
-/** BLOCKHASH reaches 256 blocks back, and anvil may have written the block's own hash, too. */
+/** BLOCKHASH reaches 256 blocks back, and anvil may have written the hash of the block itself, too. */
 const REACHED_HASHES = 257;
 const PASS_EVERY_MS = 5_000;
 const HASHES = '"block_hashes":{';
@@ -13,7 +13,7 @@ const HASHES = '"block_hashes":{';
 type KeptState = { readonly path: string; readonly bytes: number };
 type WrittenState = { readonly path: string; readonly writtenAt: number };
 
-/** Shortens the states below the folder until the signal, and drops the oldest beyond the budget, in bytes. */
+/** Shortens the states below the folder until the signal aborts, and removes the oldest beyond the budget, in bytes. */
 export async function keepStates(
   options: { folder: string; budget: number; signal: AbortSignal },
   { clock }: { clock: Pick<Clock, "now" | "sleep" | "yield"> },
@@ -27,7 +27,7 @@ export async function keepStates(
 }
 
 export class KeptStates {
-  /** By path, the oldest first. */
+  /** States by path, the oldest first. */
   readonly #seen = new Map<string, KeptState>();
   #bytes = 0;
   readonly #options: { folder: string; budget: number; signal: AbortSignal };
@@ -36,7 +36,7 @@ export class KeptStates {
     this.#options = options;
   }
 
-  /** Looks once at what was written since, and forgets what anvil itself has removed. */
+  /** Shortens the states that anvil has written since the last pass, and forgets the states that anvil has removed. */
   async pass(parts: { turns: Pick<Turns, "do"> }): Promise<void> {
     const paths = await statesIn(this.#options.folder);
     for (const state of this.#seen.values()) if (!paths.has(state.path)) this.#forget(state);
@@ -53,7 +53,7 @@ export class KeptStates {
 
   async #take(path: string, { turns }: { turns: Pick<Turns, "do"> }): Promise<void> {
     const text = await readFile(path, "utf8").catch(() => "");
-    if (!text.endsWith("}}")) return; // it is still being written, or already gone
+    if (!text.endsWith("}}")) return; // anvil is still writing the file, or has removed it
     const short = await turns.do(withoutUnreachedHashes(text));
     if (short.length < text.length && !(await replaced(path, short))) return;
     this.#seen.set(path, { path, bytes: short.length });
@@ -70,7 +70,7 @@ export class KeptStates {
   }
 }
 
-/** The state as anvil wrote it, without the hashes of blocks that no contract can ask for. */
+/** anvil's state without the hashes of blocks that no contract can ask for. */
 export function* withoutUnreachedHashes(state: string): Work<string> {
   const from = state.lastIndexOf(HASHES);
   if (from < 0) return state;
@@ -86,7 +86,7 @@ export function* withoutUnreachedHashes(state: string): Work<string> {
   return `${state.slice(0, from)}${HASHES}${reached.join(",")}}}`;
 }
 
-/** Never half of it: anvil may be reading. False when anvil has removed it meanwhile. */
+/** Replaces a file atomically, since anvil may be reading. @returns False when anvil has removed the file meanwhile. */
 async function replaced(path: string, text: string): Promise<boolean> {
   const beside = path.replace(/json$/, "short");
   try {
@@ -100,7 +100,7 @@ async function replaced(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** anvil makes a folder of its own in the one it is given, and a new one when it is started again. */
+/** Each start of anvil makes one more folder inside the given folder. */
 async function statesIn(folder: string): Promise<Set<string>> {
   const inside = await namesIn(folder);
   const own = inside.filter((name) => name.startsWith("anvil-state-"));

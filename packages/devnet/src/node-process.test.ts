@@ -14,7 +14,7 @@ it("each name gets a port of its own, that nobody uses", async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** The real one, hurried: nobody wants to wait for pauses and graces. */
+/** The system clock with shorter pauses and grace periods. */
 const hurried: Clock = {
   ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(ms / 100, signal),
@@ -27,7 +27,7 @@ describe("a supervised node", () => {
   const undo: (() => Promise<void>)[] = [];
   afterEach(() => Promise.all(undo.splice(0).map((stop) => stop())));
 
-  /** Supervises a shell script; its log lines, as they come. */
+  /** Supervises a shell script; returns its log lines as they come. */
   function supervise(script: string, { clock = hurried, litter = "" } = {}) {
     let heard = (_: Line): void => undefined;
     const next = (): Promise<Line> => new Promise((resolve) => (heard = resolve));
@@ -65,7 +65,7 @@ describe("a supervised node", () => {
 
   it("is not started again when it is stopped while it pauses", async () => {
     const pausing = Promise.withResolvers<void>();
-    let looksAtTheTime = 0; // each start is one
+    let looksAtTheTime = 0; // each start reads the time once
     const clock: Clock = {
       ...hurried,
       now: () => ++looksAtTheTime,
@@ -87,7 +87,7 @@ it.each([
   { previousMs: 0, ranMs: 10, want: 500 },
   { previousMs: 500, ranMs: 10, want: 1_000 },
   { previousMs: 8_000, ranMs: 10, want: 15_000 },
-  { previousMs: 15_000, ranMs: 60_000, want: 500 }, // it had recovered
+  { previousMs: 15_000, ranMs: 60_000, want: 500 }, // the node had recovered
 ])(
   "after a pause of $previousMs ms and a life of $ranMs ms comes a pause of $want ms",
   ({ want, ...death }) => {

@@ -1,5 +1,5 @@
-// A development node as a child process: the command that runs it, if this machine's platform has one, a port that
-// nobody uses, and its supervision: it is restarted when it dies, and never left behind.
+// A development node as a child process: its command on this platform, if there is one, a free port, and its
+// supervision: the supervisor restarts a node that dies, and leaves no process behind.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +12,7 @@ import type { Clock } from "../../../src/lib/clock.ts";
 export type Command = {
   readonly file: string;
   readonly args: readonly string[];
-  /** A folder for all that it writes, temporary files too; removed when we are killed and cannot do it ourselves. */
+  /** The folder for all files of the node, also temporary ones; the guard removes it when this process was killed. */
   readonly litter?: string | undefined;
 };
 
@@ -25,11 +25,11 @@ const ARCHITECTURES: Readonly<Record<string, string | undefined>> = {
 type AnvilOptions = {
   readonly port: number;
   readonly chainId: number;
-  /** For the states of old blocks. Left out, those of 256 blocks are in memory, and no others. */
+  /** The folder for the states of old blocks. Left out, anvil keeps the states of 256 blocks, in memory. */
   readonly folder?: string;
 };
 
-/** More than a day's blocks. Each state is a copy of all there is, which `kept-states.ts` keeps small. */
+/** The states of more than a day's blocks. Each is a full copy, which `kept-states.ts` shortens. */
 const STATES_ON_DISK = 16_000;
 
 /** The command that runs anvil, or undefined when there is none for this platform. */
@@ -41,9 +41,9 @@ export function anvilCommand(options: AnvilOptions): Command | undefined {
   const args = [
     ["--port", options.port],
     ["--chain-id", options.chainId],
-    "--steps-tracing", // else debug_traceTransaction has no struct logs
+    "--steps-tracing", // without this debug_traceTransaction has no struct logs
     states === undefined
-      ? ["--prune-history", 256] // else it fills ~/.foundry with the states of old blocks
+      ? ["--prune-history", 256] // without this anvil fills ~/.foundry with the states of old blocks
       : ["--cache-path", states, "--max-persisted-states", STATES_ON_DISK],
     "--quiet",
   ];
@@ -58,19 +58,19 @@ export function confluxCommand(settings: object): Command | undefined {
   return { file: process.execPath, args: [CONFLUX_PROCESS, JSON.stringify(settings)] };
 }
 
-/** It stands beside the code that this is in, bundled or not. */
+/** The program stands beside this module, in the bundle too. */
 const CONFLUX_PROCESS = ["conflux-process.mjs", "conflux-process.ts"]
   .map((name) => join(import.meta.dirname, name))
   .find(existsSync) as string;
 
-/** Nothing is found on Windows: the guard around the nodes is a POSIX shell. */
+/** The folder of an installed package; always undefined on Windows: the guard around the nodes is a POSIX shell. */
 function folderOf(packageName: string): string | undefined {
   if (process.platform === "win32") return undefined;
   const places = require.resolve.paths(packageName) ?? [];
   return places.map((place) => join(place, packageName)).find((path) => existsSync(path));
 }
 
-/** One port on the loopback interface for each name. All are held until all are known: they differ. */
+/** One free port on the loopback interface for each name. All ports are held until all are known, so that they differ. */
 export async function freePorts<Name extends string>(
   ...names: readonly Name[]
 ): Promise<Record<Name, number>> {
@@ -98,8 +98,8 @@ function portOf(server: Server | undefined): number {
 type Guard = ChildProcessByStdio<Writable, null, Readable>;
 
 /**
- * Holds our pipe on descriptor 3. When we are gone, whichever way, `cat` sees its end and the node is
- * killed: a signal handler of ours would not run at kill -9.
+ * A shell script that holds this process's pipe on descriptor 3. When this process is gone, `cat` sees the pipe's end
+ * and the script kills the node: a signal handler in this process would not run at kill -9.
  */
 const GUARD = `
 exec 3<&0
@@ -122,7 +122,7 @@ const KEPT_CHARACTERS = 4_000;
 
 export class SupervisedNode {
   #guard: Guard | undefined;
-  /** Settles when neither the guard nor the node lives: the last one to go closes stderr. */
+  /** Settles when both the guard and the node are gone: the last of the two closes stderr. */
   #closed: Promise<unknown> = Promise.resolve();
   #startedAt = 0;
   #pauseMs = 0;
@@ -146,10 +146,10 @@ export class SupervisedNode {
     guard.stderr.on("data", (chunk: Buffer) => {
       tail = (tail + chunk.toString()).slice(-KEPT_CHARACTERS);
     });
-    guard.stdin.on("error", () => undefined); // the pipe is only there to end
+    guard.stdin.on("error", () => undefined); // only the end of the pipe matters
     guard.once("error", (error) => this.#log.error({ node: this.#name }, error.message));
     guard.once("exit", () => {
-      if (!this.#stopping.signal.aborted) this.#signalAll("SIGKILL"); // the guard's `cat`, at least
+      if (!this.#stopping.signal.aborted) this.#signalAll("SIGKILL"); // ends at least the guard's `cat`
     });
     guard.once("close", (code, signal) => {
       void this.#restart({ code: code ?? signal, lastWords: lastLineOf(tail) });
@@ -159,12 +159,12 @@ export class SupervisedNode {
     this.#startedAt = this.#clock.now();
   }
 
-  /** How long the node has been running since it was started last. */
+  /** The time since the node's last start. */
   ageMs(): number {
     return this.#clock.now() - this.#startedAt;
   }
 
-  /** Resolves when the node is gone: politely, or after a grace by force. */
+  /** Resolves when the node is gone: SIGTERM first, SIGKILL after the grace period. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#signalAll("SIGTERM");
@@ -185,14 +185,14 @@ export class SupervisedNode {
     if (!signal.aborted) this.start();
   }
 
-  /** The guard, its `cat` and the node: they are a process group of their own. */
+  /** Signals the guard, its `cat` and the node, which are one process group. */
   #signalAll(name: "SIGTERM" | "SIGKILL"): void {
     const pid = this.#guard?.pid;
     if (pid === undefined) return;
     try {
       process.kill(-pid, name);
     } catch {
-      // Nobody of the group lives any more: what was wanted.
+      // No process of the group is left, which is the aim.
     }
   }
 }
@@ -200,16 +200,16 @@ export class SupervisedNode {
 const spawnGuard = ({ file, args, litter = "" }: Command): Guard =>
   spawn("sh", ["-c", GUARD, "guard", litter, file, ...args], {
     stdio: ["pipe", "ignore", "pipe"],
-    detached: true, // a group of its own: Ctrl-C at the terminal is for us to pass on, in order
+    detached: true, // a process group of its own: this process passes on Ctrl-C of the terminal, in order
   });
 
-/** Each death in a row doubles the pause; a node that ran for long had recovered. */
+/** Each death in a row doubles the pause; a node that ran for longer than STABLE_AFTER_MS had recovered. */
 export const nextPauseMs = (death: { previousMs: number; ranMs: number }): number =>
   death.ranMs > STABLE_AFTER_MS
     ? FIRST_PAUSE_MS
     : Math.min(Math.max(FIRST_PAUSE_MS, 2 * death.previousMs), LONGEST_PAUSE_MS);
 
-/** What a node said last, without Rust's advice on backtraces. */
+/** The last line that a node wrote, without Rust's advice on backtraces; at most 300 characters. */
 export function lastLineOf(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
   return lines.findLast((line) => line !== "" && !line.startsWith("note:"))?.slice(0, 300) ?? "";

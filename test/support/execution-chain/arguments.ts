@@ -1,6 +1,6 @@
-// Reads what callers send, and says as geth does what is wrong with it.
+// Reads callers' parameters, and describes mistakes in them in geth's words.
 
-/** The one error that callers see; anything else thrown is a bug. */
+/** The one error that callers see; any other thrown error is a bug. */
 export class RpcFailure extends Error {
   override readonly name = "RpcFailure";
   readonly code: number;
@@ -16,7 +16,7 @@ export class RpcFailure extends Error {
 export type Params = readonly unknown[];
 export type BlockReference = { number: bigint } | { hash: string } | { tag: string };
 
-/** -32602, as geth answers what it cannot read. */
+/** -32602, geth's error for invalid parameters. */
 export const invalidParams = (why: string): RpcFailure => new RpcFailure(-32602, why);
 
 /** The parameter at `index`, read by `read`; it must be there. */
@@ -44,7 +44,7 @@ export const latest: BlockReference = { tag: "latest" };
 export const readHash = (value: unknown): string => readBytes(value, 32);
 export const readAddress = (value: unknown): string => readBytes(value, 20);
 
-/** Lower-case hex of whole bytes, `length` of them when it is given. */
+/** Lower-case hex of whole bytes, `length` of them if given. */
 export function readBytes(value: unknown, length?: number): string {
   const text = readHex(value);
   if (text.length % 2 === 1) throw invalidParams("hex string of odd length");

@@ -1,4 +1,4 @@
-// Messages executed on the state after a block and thrown away: eth_call and eth_estimateGas.
+// Executes messages on the state after a block without keeping the changes: eth_call and eth_estimateGas.
 import type { Block } from "@ethereumjs/block";
 import type { StateManagerInterface } from "@ethereumjs/common";
 import {
@@ -105,7 +105,7 @@ async function bisect({ failing, working }: Bounds, succeeds: Probe): Promise<bi
   return bisect(narrowed, succeeds);
 }
 
-/** The most gas an estimate may try: what is asked, what the chain allows, what the sender can pay. */
+/** The most gas of an estimate: the caller's, the chain's limit, or what the sender can pay, whichever is the least. */
 async function highestGas(
   state: StateManagerInterface,
   block: Block,
@@ -140,7 +140,7 @@ type Outcome = RunTxResult & { kind: "executed"; spentBeforeRefund: bigint };
 type Refusal = { kind: "too little gas" | "not paid for"; reason: string };
 
 /**
- * Runs a message as an unsigned transaction on the state after a block; what it writes is thrown away.
+ * Runs a message as an unsigned transaction on the state after a block, and discards the changes.
  * Unlike geth, ethereumjs takes no message from an address with code (EIP-3607).
  */
 async function execute(
@@ -200,7 +200,7 @@ function asTransaction(message: Message & { gas: bigint }, block: Block): TypedT
   return Object.assign(tx, { getSenderAddress: () => from });
 }
 
-/** Geth, too, runs a message that offers no gas price as if gas were free. */
+/** Runs a message without a gas price as if gas were free, like geth. */
 function withoutBaseFee(block: Block): Block {
   if (block.header.baseFeePerGas === undefined) return block;
   // Not built anew: ethereumjs refuses a first London block with another base fee than the initial one.

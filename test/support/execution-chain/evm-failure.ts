@@ -1,10 +1,10 @@
-// What a failed execution is to the caller: geth's code, words and data.
+// The error of a failed execution for the caller: geth's code, words and data.
 import { bytesToHex } from "@ethereumjs/util";
 import type { RunTxResult } from "@ethereumjs/vm";
 import { RpcFailure } from "./arguments.ts";
 import { quantity } from "./shapes.ts";
 
-/** Throws what geth answers when a message reverts or breaks a rule of the machine. */
+/** Throws geth's error when a message reverts or breaks a rule of the EVM. */
 export function throwIfFailed({ execResult: { exceptionError, returnValue } }: RunTxResult): void {
   if (!exceptionError) return;
   const { error } = exceptionError;
@@ -14,7 +14,7 @@ export function throwIfFailed({ execResult: { exceptionError, returnValue } }: R
   throw new RpcFailure(3, message, bytesToHex(returnValue));
 }
 
-/** What Solidity's `Error(string)` or `Panic(uint256)` says, or undefined when it is neither. */
+/** The reason in Solidity's `Error(string)` or `Panic(uint256)`, or undefined for other data. */
 function revertReason(returned: Uint8Array): string | undefined {
   const selector = bytesToHex(returned.subarray(0, 4));
   const word = (at: number): number => Number(bytesToHex(returned.subarray(at, at + 32)));

@@ -24,16 +24,16 @@ export type ExecutedBlock = { block: Block; outcomes: readonly RunTxResult[] };
 export type ExecutedChain = {
   /** By number, genesis first. */
   blocks: readonly ExecutedBlock[];
-  /** Its trie holds the state after each block, and what calls write: that is never reachable from a block. */
+  /** Its trie holds the state after each block. Calls write to it too, but no block refers to their nodes. */
   vm: VM;
 };
 
-/** Where the vectors lie: beside the repository, never in it. */
+/** The folder of the vectors, which are not part of the repository. */
 export const vectorFolder = fileURLToPath(
   new URL("../../../../shared/vectors/execution-apis/", import.meta.url),
 );
 
-/** Whether the vectors are there: tests that need them are skipped where they are not. */
+/** Whether the vectors are there: otherwise tests that need them are skipped. */
 export const executionChainAvailable =
   existsSync(`${vectorFolder}chain.rlp`) && existsSync(`${vectorFolder}genesis.json`);
 
@@ -53,7 +53,7 @@ export async function executeChain(): Promise<ExecutedChain> {
   return { blocks, vm };
 }
 
-/** What BLOCKHASH reads. */
+/** The blocks for the opcode BLOCKHASH. */
 export const hashesOf = (blocks: readonly ExecutedBlock[]) => ({
   getBlock: async (number: number) => {
     const found = blocks[number];
@@ -77,7 +77,7 @@ function commonOf(genesis: GethGenesis): Common {
   });
 }
 
-/** Only the point evaluation precompile asks; reading the setup takes seconds, and no block of this chain needs it. */
+/** Loads the setup only for the point evaluation precompile: it takes seconds, and no block of this chain needs it. */
 function lazyCommitments(): KZG {
   let commitments: Commitments | undefined;
   const verifyProof: KZG["verifyProof"] = (commitment, z, y, proof) => {

@@ -12,13 +12,13 @@ import type { LogFields } from "./shapes.ts";
 
 export type LogFilter = {
   within: { hash: string } | { from: BlockReference; to: BlockReference };
-  /** None means any. */
+  /** An empty list matches any address. */
   addresses: readonly string[];
-  /** By position; a position without alternatives takes any topic. */
+  /** Alternatives by position; a position without alternatives matches any topic. */
   topics: readonly (readonly string[])[];
 };
 
-/** Reads the filter object; what is wrong with it is said as geth does. */
+/** Reads the filter object; reports mistakes in geth's words. */
 export function readLogFilter(value: unknown): LogFilter {
   const { blockHash, fromBlock, toBlock, address, topics } = readObject(value);
   return {
@@ -55,7 +55,7 @@ function readTopics(topics: unknown): LogFilter["topics"] {
   return topics.map((position) => readAlternatives(position, readHash));
 }
 
-/** One value, several, or none. A null among several makes them any, as in geth. */
+/** One value, several, or none. A null among several makes them match anything, as in geth. */
 function readAlternatives(value: unknown, read: (one: unknown) => string): readonly string[] {
   if (isAbsent(value)) return [];
   if (!Array.isArray(value)) return [read(value)];

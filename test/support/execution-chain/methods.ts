@@ -1,4 +1,4 @@
-// The methods: lookups in what was executed, a search through its logs, and questions to the state.
+// The methods of the node: lookups in the executed chain, log search, and state queries.
 import {
   type BlockReference,
   invalidParams,
@@ -20,7 +20,7 @@ import { type LogFilter, matches, readLogFilter } from "./log-filter.ts";
 import { type Fields, quantity, type ShapedBlock, shapeBlock } from "./shapes.ts";
 import { readBalance, readCode, readNonce, readStorage, stateAfter } from "./state.ts";
 
-/** The executed chain, and everything said about it, found by number and by hash. */
+/** The executed chain, with its blocks by number and by hash. */
 export type Node = {
   chain: ExecutedChain;
   blocks: readonly ShapedBlock[];
@@ -30,7 +30,7 @@ export type Node = {
 
 export type Method = (params: Params, node: Node) => unknown;
 
-/** Makes every answer about every block once, so that the same question always gets the same object. */
+/** Makes every answer about every block once, so that the same call always gets the same object. */
 export function createNode(chain: ExecutedChain): Node {
   const blocks = chain.blocks.map(shapeBlock);
   return {
@@ -83,7 +83,7 @@ const receiptOf: Method = (params, node) => {
 const receiptsOf: Method = (params, node) =>
   findBlock(node, required(params, 0, readBlockReference))?.receipts ?? null;
 
-/** Geth's oracle ignores tips under 2 wei, all this chain has, and so stays at the tip it starts with. */
+/** Geth's oracle ignores tips under 2 wei, all that this chain has, and so keeps its initial tip. */
 const gasPrice: Method = (_, { chain }) =>
   quantity((head(chain.blocks).block.header.baseFeePerGas ?? 0n) + 1_000_000n);
 
@@ -128,7 +128,7 @@ const logs: Method = (params, node) => {
   );
 };
 
-/** Every method this node serves, by its name on the wire. */
+/** Every method of this node, by its JSON-RPC name. */
 export const methods: Readonly<Record<string, Method>> = {
   eth_blockNumber: (_, { blocks }) => quantity(head(blocks).number),
   eth_call: callAt,
@@ -158,7 +158,7 @@ export const methods: Readonly<Record<string, Method>> = {
   web3_clientVersion: () => "execution-chain/ethereumjs-vm-10.1.3",
 };
 
-/** The head is safe and final (`headfcu.json` of the vectors), and nothing is pending. */
+/** The number of a block; the head is safe and final (`headfcu.json` of the vectors), and nothing is pending. */
 function numberOf(reference: BlockReference, node: Node): number | undefined {
   if ("number" in reference) return Number(reference.number);
   if ("hash" in reference) return node.numberByBlockHash.get(reference.hash);
@@ -171,7 +171,7 @@ function findBlock(node: Node, reference: BlockReference): ShapedBlock | undefin
   return number === undefined ? undefined : node.blocks[number];
 }
 
-/** The block whose state a parameter asks for: the pending one is the head's, as nothing is pending. */
+/** The block whose state a parameter names: the pending state is the head's, since nothing is pending. */
 function executedAt(params: Params, index: number, node: Node): ExecutedBlock {
   const reference = omittable(params, index, [readBlockReference, latest]);
   const isPending = "tag" in reference && reference.tag === "pending";

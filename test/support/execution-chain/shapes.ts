@@ -1,4 +1,4 @@
-// What geth's answers look like: fields in its order, quantities without leading zeros.
+// Shapes answers like geth: members in its order, quantities without leading zeros.
 import type { Block, BlockHeader } from "@ethereumjs/block";
 import { RLP } from "@ethereumjs/rlp";
 import { isBlob4844Tx, type TypedTransaction } from "@ethereumjs/tx";
@@ -9,7 +9,7 @@ import type { ExecutedBlock } from "./execute.ts";
 export type Fields = Readonly<Record<string, unknown>>;
 export type LogFields = Readonly<{ address: string; topics: readonly string[]; data: string }>;
 
-/** Everything the lookups answer about one block, made once. */
+/** Every lookup's answer about one block, made once. */
 export type ShapedBlock = {
   number: number;
   hash: string;
@@ -23,7 +23,7 @@ export type ShapedBlock = {
 
 export const quantity = (value: bigint | number): string => `0x${value.toString(16)}`;
 
-/** Logs of this chain carry up to 190 kB, for which ethereumjs's own `bytesToHex` takes seconds. */
+/** Logs of this chain have up to 190 kB, for which ethereumjs's own `bytesToHex` takes seconds. */
 const hex = (bytes: Uint8Array): string =>
   `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex")}`;
 
@@ -57,7 +57,7 @@ function shapeBody(block: Block, transactions: readonly unknown[]): Fields {
   });
 }
 
-/** An uncle has no transactions to speak of, and geth measures it as a block without any. */
+/** An uncle has no transactions, and geth tells its size as that of a block without any. */
 const shapeUncle = (uncle: BlockHeader): Fields =>
   sorted({
     ...shapeHeader(uncle),
@@ -150,7 +150,7 @@ function shapeSignature(transaction: TypedTransaction): Fields {
   return type === 0 ? signature : { ...signature, yParity: quantity(v) };
 }
 
-/** Legacy transactions name their chain in `v`, and before EIP-155 not at all. */
+/** Legacy transactions have their chain id in `v`, and before EIP-155 none. */
 function chainIdOf(transaction: TypedTransaction): bigint | undefined {
   if ("chainId" in transaction) return transaction.chainId;
   const { v = 0n } = transaction;

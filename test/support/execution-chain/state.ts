@@ -1,4 +1,4 @@
-// Accounts as they were after a block.
+// Accounts in the state after a block.
 import type { StateManagerInterface } from "@ethereumjs/common";
 import {
   type Address,
@@ -30,7 +30,7 @@ export async function readStorage(
   slot: bigint,
 ): Promise<string> {
   const account = toAddress(address);
-  // ethereumjs refuses to look into accounts that do not exist.
+  // ethereumjs refuses to read storage of accounts that do not exist.
   if (!(await state.getAccount(account))) return bytesToHex(new Uint8Array(32));
   const key = setLengthLeft(bigIntToBytes(slot), 32);
   return bytesToHex(setLengthLeft(await state.getStorage(account, key), 32));

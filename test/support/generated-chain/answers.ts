@@ -1,4 +1,4 @@
-// What an honest node over a generated chain answers, found the naive way.
+// The answers of an honest node over a generated chain, found without an index.
 import type { GeneratedBlock, GeneratedChain } from "../generated-chain.ts";
 import type { GeneratedLog } from "./generate-block.ts";
 

@@ -1,5 +1,5 @@
-// What makes a generated block valid: RLP, Keccak, ordered tries and blooms, written apart from the
-// product so that neither can hide a mistake of the other.
+// The encodings that make a generated block valid: RLP, Keccak, ordered tries and blooms, written apart from the
+// product's own so that neither can hide a mistake of the other.
 import { RLP } from "@ethereumjs/rlp";
 import { createKeccak } from "hash-wasm";
 
@@ -13,7 +13,7 @@ export const rlp = (value: unknown): Buffer => Buffer.from(RLP.encode(value as n
 export const bytesOf = (hex: string): Buffer => Buffer.from(hex.slice(2), "hex");
 export const hexOf = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString("hex")}`;
 
-/** A number without leading zero bytes, as RLP wants it. */
+/** A number without leading zero bytes, as RLP requires. */
 export function minimal(hex: string): Buffer {
   const digits = hex.slice(2).replace(/^0+/, "");
   return Buffer.from(digits.length % 2 ? `0${digits}` : digits, "hex");
@@ -49,11 +49,11 @@ function nodeOf(leaves: readonly Leaf[], depth: number): Buffer {
     const below = leaves.filter(({ path }) => path[depth] === nibble);
     return below.length === 0 ? Buffer.alloc(0) : reference(nodeOf(below, depth + 1));
   });
-  // No RLP of an index is the beginning of another: nothing ends in a branch.
+  // No RLP of an index is the beginning of another, so no leaf ends in a branch.
   return rlp([...children, Buffer.alloc(0)]);
 }
 
-/** A node inside another: itself when it is short, else its hash. */
+/** A node inside another: itself when it is short, otherwise its hash. */
 const reference = (node: Buffer): unknown => (node.length < 32 ? RLP.decode(node) : keccak(node));
 
 function compact(nibbles: readonly number[], isLeaf: boolean): Buffer {

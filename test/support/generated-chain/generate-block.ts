@@ -6,7 +6,7 @@ export type GeneratedLog = {
   readonly address: string;
   readonly topics: readonly string[];
   readonly logIndex: number;
-  /** As it stands in the receipt. */
+  /** The log as it is in the receipt. */
   readonly json: string;
 };
 
@@ -22,7 +22,7 @@ export type GeneratedBlock = {
   readonly logs: readonly GeneratedLog[];
 };
 
-/** A transaction before it has a place: it may be included in several branches. */
+/** A transaction before its inclusion: several branches may include it. */
 export type Signed = {
   readonly hash: string;
   readonly encoded: Buffer;
@@ -40,7 +40,7 @@ export type Vocabulary = {
 
 const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
 
-/** @param logs How many logs the transaction emits. */
+/** @param logs The number of logs that the transaction emits. */
 export function generateTransaction(logs: number, words: Vocabulary, random: Random): Signed {
   const type = random.one([0, 1, 2, 2, 2]);
   const common = {
@@ -127,7 +127,7 @@ function signed(
   return { hash, encoded, type: Number(fields["type"]), fields: { ...fields, from, hash }, events };
 }
 
-/** As most contracts write: a small number, or an address, in 32 bytes. */
+/** Log data as most contracts write it: small numbers or addresses, in 32 bytes each. */
 const wordsOf = (count: number, random: Random): string =>
   `0x${Array.from({ length: count }, () =>
     random

@@ -1,4 +1,4 @@
-// Chance that can be repeated.
+// Random values from a seed.
 
 export class Random {
   #state: number;
@@ -28,7 +28,7 @@ export class Random {
     return `0x${digits.slice(0, bytes * 2)}`;
   }
 
-  /** A number of so many bytes at most, never zero. */
+  /** A number of at most so many bytes, never zero. */
   quantity(bytes: number): string {
     return `0x${(BigInt(this.hex(bytes)) + 1n).toString(16)}`;
   }

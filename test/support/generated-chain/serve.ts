@@ -9,7 +9,7 @@ import {
 } from "../scripted-node.ts";
 import { answerOf } from "./answers.ts";
 
-/** @param onCall Called before each answer: the chain may grow under the gateway's hands. */
+/** @param onCall Called before each answer, so that the chain may grow between two calls. */
 export const startGeneratedNode = (
   chain: GeneratedChain,
   onCall: (call: NodeCall) => void = () => undefined,

@@ -1,5 +1,5 @@
-// Blocks of any number of equal transactions without logs, valid by all their hashes; made with the
-// product's own encoders, which are fast: what is tried with them is how long they keep others waiting.
+// Blocks of any number of equal transactions without logs, valid by all their hashes; made with the product's own fast
+// encoders: the tests measure only how long such blocks delay others.
 
 import { keccak256 } from "../../../src/evm/keccak.ts";
 import { toQuantity } from "../../../src/evm/values.ts";
@@ -12,7 +12,7 @@ import { orderedTrieRoot } from "../at-once.ts";
 export type MadeBlock = {
   readonly number: number;
   readonly hash: string;
-  /** How many. */
+  /** The number of transactions. */
   readonly transactions: number;
   /** The JSON of the block with its transactions, and with their hashes; and of its receipts. */
   readonly whole: Buffer;

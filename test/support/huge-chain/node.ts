@@ -1,6 +1,6 @@
-// A node of three blocks, the second of which is huge; a process of its own, since it is busy with the
-// huge one for as long as the gateway is. Told as arguments: how many transactions that one has, and the
-// block that is the head at first. `{"head": n}` over its channel moves the head.
+// A node of three blocks, the second of which is huge; in a process of its own, since the huge block keeps it as busy
+// as the gateway. Arguments: the number of transactions in the huge block, and the first head. `{"head": n}` over its
+// channel moves the head.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { toQuantity } from "../../../src/evm/values.ts";

@@ -1,5 +1,5 @@
-// Besu's chain over nodes that trace nothing but whole blocks, while each transaction is asked for; and one
-// way to trace a block made of the other one.
+// Besu's chain over nodes that trace only whole blocks, while callers ask for each transaction; and each of the two
+// ways to trace a block derived from the other.
 import {
   aboutBlocksTransactions,
   type BesuBlock,

@@ -1,5 +1,5 @@
-// Besu's chain once more, over nodes that have geth's tracers only: what these would tell is what
-// ethereumjs tells, and what is to come of it is what Besu told.
+// Besu's chain over nodes that have only geth's tracers: the tracers' output comes from ethereumjs, and the expected
+// answers are Besu's.
 import { LAST_STEP_TRACER } from "../../../src/traces/gas.ts";
 import { diffModeOf } from "../geth-prestate.ts";
 import type { StructLog } from "../struct-log-recorder.ts";
@@ -52,7 +52,7 @@ function tracersOf(
   ];
 }
 
-/** What geth makes of that tracer: eth/tracers/js/goja.go calls it at each step. */
+/** The output of that tracer in geth: eth/tracers/js/goja.go calls it at each step. */
 function lastStepOf(structLogs: readonly StructLog[]): unknown {
   const own = structLogs.filter(({ depth }) => depth === 1);
   const [first, last] = [own[0], own.at(-1)];
@@ -63,7 +63,7 @@ function lastStepOf(structLogs: readonly StructLog[]): unknown {
 
 const HALTS: Readonly<Record<string, number>> = { STOP: 0x00, RETURN: 0xf3, SELFDESTRUCT: 0xff };
 
-/** With what a vmTrace cannot be without: the memory, and the stack unless it is disabled. */
+/** The options that a vmTrace needs: with memory, and with the stack. */
 const STEPS = {
   enableMemory: true,
   disableMemory: false,

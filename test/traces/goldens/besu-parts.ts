@@ -1,4 +1,4 @@
-// Besu's replays part by part: every part alone, and all at once.
+// Besu's replays part by part: every part alone, and all together.
 import { type BesuBlock, replaysByHash } from "./besu.ts";
 import { hex } from "./chain.ts";
 import type { Golden } from "./golden.ts";
@@ -22,13 +22,13 @@ function replaysOf(block: BesuBlock): readonly (Required<Parts> & { readonly has
   });
 }
 
-/** Of each transaction. */
+/** Replays of each transaction. */
 export const aboutParts = (origin: Origin, block: BesuBlock): readonly Golden[] =>
   replaysOf(block).flatMap(({ hash, ...all }) =>
     choices.flatMap((choose) => aboutReplay(origin, hash, choose(all))),
   );
 
-/** Of the block's transactions together; and trace_block, which knows of a reward besides. */
+/** Replays of the whole block; and trace_block, which also tells a reward. */
 export function aboutWholeBlock(origin: Origin, block: BesuBlock): readonly Golden[] {
   const number = hex(block.number);
   const replays = replaysOf(block);

@@ -1,4 +1,4 @@
-// Besu's chain and what Besu told of it: passed through, and made of what Besu alone would offer.
+// Besu's chain and Besu's answers about it: passed through, and derived from methods that only Besu offers.
 import { type ChainBlock, chainAnswers, fieldsOf, hex } from "./chain.ts";
 import type { ExecutedTransaction } from "./executions.ts";
 import type { Answer, Entry, Golden, Place, Scenario, World } from "./golden.ts";
@@ -12,7 +12,7 @@ export const specs = `vectors/${source}/specs`;
 export const replays = `${specs}/replay-trace-transaction`;
 
 export type BesuBlock = ChainBlock & {
-  /** As trace_block told them. */
+  /** As trace_block returned them. */
   readonly entries: readonly Entry[];
   readonly executed: readonly ExecutedTransaction[];
 };
@@ -20,7 +20,7 @@ export type BesuBlock = ChainBlock & {
 export const exchanges = (folder: string): readonly Exchange[] =>
   filesIn(folder).flatMap(exchangesIn);
 
-/** Recorded answers have hashes that only Besu's own build of the chain has. */
+/** The blocks; their hashes exist only in Besu's own build of the chain, so they come from the recorded answers. */
 export const besuBlocks = (
   executed: ReadonlyMap<number, readonly ExecutedTransaction[]>,
 ): readonly BesuBlock[] =>
@@ -40,7 +40,7 @@ export const besuBlocks = (
     })
     .sort((one, other) => one.number - other.number);
 
-/** Nothing tells its hash. */
+/** An invented hash: no answer tells the real one. */
 const GENESIS = `0x${"0".repeat(63)}1`;
 
 export const besuWorld = (
@@ -52,7 +52,7 @@ export const besuWorld = (
   answers: [...chainAnswers(blocks), ...blocks.flatMap(codesOf), ...answers],
 });
 
-/** Of what its transactions call, around it. */
+/** The code of the contracts that the block's transactions call, before and after the block. */
 const codesOf = ({ number, executed }: BesuBlock): readonly Answer[] =>
   executed.flatMap(({ codes }) =>
     [...codes].flatMap(([address, result]) =>
@@ -73,7 +73,7 @@ const placeOf = (block: BesuBlock, index: number): Place => ({
   transactionPosition: index,
 });
 
-/** Each with every part. */
+/** Replays with every part, by transaction hash. */
 export const replaysByHash = (): ReadonlyMap<string, Replayed> =>
   new Map(
     exchanges(`${replays}/all`)

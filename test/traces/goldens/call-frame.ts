@@ -1,12 +1,12 @@
-// What geth's callTracer tells of a transaction, and what OpenEthereum's traces of it are, both out of the
-// frames that ethereumjs entered.
+// The output of geth's callTracer for a transaction, and OpenEthereum's traces of it, both made from the frames that
+// ethereumjs entered.
 import { gethError } from "../geth-words.ts";
 import type { Frame } from "../live/frames.ts";
 import { hex } from "./chain.ts";
 import type { ExecutedTransaction } from "./executions.ts";
 import type { Entry, Json } from "./golden.ts";
 
-/** Its top frame has the whole gas of the transaction, and what the sender paid for. */
+/** The callTracer's output: its top frame has the whole gas of the transaction, and the gas that the sender paid for. */
 export function callFrame({
   top,
   transaction,
@@ -43,7 +43,7 @@ const openEthereumWords: Readonly<Record<string, string>> = {
   "out of gas": "Out of gas",
 };
 
-/** Precompiles that are called without value are left out. */
+/** OpenEthereum's traces, without precompiles that are called without value. */
 export function openEthereumTraces(frame: Frame, traceAddress: readonly number[] = []): Entry[] {
   const children = frame.children.map((child) => child.frame).filter((child) => !isUntraced(child));
   const below = children.flatMap((child, at) => openEthereumTraces(child, [...traceAddress, at]));

@@ -1,4 +1,4 @@
-// What a node says of blocks and transactions themselves: as much as tracing asks for.
+// A node's answers about blocks and transactions, as far as tracing asks for them.
 import type { TypedTransaction } from "@ethereumjs/tx";
 import { bytesToHex } from "@ethereumjs/util";
 import type { Answer, Entry, Json } from "./golden.ts";
@@ -9,7 +9,7 @@ export type ChainBlock = {
   readonly number: number;
   readonly hash: string;
   readonly transactions: readonly TransactionFields[];
-  /** More of the header. */
+  /** Further members of the header. */
   readonly header?: Json;
 };
 
@@ -38,7 +38,7 @@ export const chainAnswers = (blocks: readonly ChainBlock[]): readonly Answer[] =
     ];
   });
 
-/** @param hash Where the vectors know it by another one than its signature gives. */
+/** @param hash Given where the vectors use another hash than the signature gives. */
 export function fieldsOf(transaction: TypedTransaction, hash?: string): TransactionFields {
   const { accessList } = transaction.toJSON();
   return {
@@ -54,7 +54,7 @@ export function fieldsOf(transaction: TypedTransaction, hash?: string): Transact
   };
 }
 
-/** The transaction as its first trace tells of it, where nothing else is recorded. */
+/** The transaction as its first trace describes it, where nothing else is recorded. */
 export function fieldsIn(
   top: Entry,
   hash: string,

@@ -1,10 +1,10 @@
-// How many goldens there are: docs/traces.md.
+// The numbers of goldens, for docs/traces.md.
 import type { Mode } from "./golden.ts";
 
 type Count = {
   readonly source: string;
   readonly mode: Mode;
-  /** Without any deviation. */
+  /** The number of goldens without any deviation. */
   readonly equal: number;
   readonly all: number;
 };

@@ -1,16 +1,16 @@
-// Where the gateway answers otherwise than was recorded, and why: docs/traces.md. In the order in which
-// they change what is wanted.
+// Deviations of the gateway's answers from the recorded ones, with their reasons: docs/traces.md. They change the
+// expected answer in this order.
 import { isDeepStrictEqual } from "node:util";
 import type { Entry, Golden, Json } from "./golden.ts";
 import { eachTop, eachTrace, withGasUsed, withoutRewards } from "./trace-changes.ts";
 
 export type Deviation = {
   readonly why: string;
-  /** Of the names of the goldens. */
+  /** Matches the names of the goldens. */
   readonly names: RegExp;
-  /** How many of them it changes. */
+  /** The number of goldens that it changes. */
   readonly count: number;
-  /** What is answered instead, or what was wanted. */
+  /** The expected answer instead; the same where this golden does not deviate. */
   readonly instead: (want: unknown, golden: Golden) => unknown;
 };
 
@@ -66,7 +66,7 @@ export const deviations: readonly Deviation[] = [
   },
 ];
 
-/** By what OpenEthereum has. */
+/** The gas that the tracers tell, by the gas that OpenEthereum tells. */
 const paidIn = (world: string): Readonly<Record<string, string>> =>
   Object.entries(paid).find(([name]) => world.startsWith(name))?.[1] ?? {};
 
@@ -94,7 +94,7 @@ function withoutTheCreate(want: unknown, { method, params }: Golden): unknown {
   return trace ? { ...(alone as Json), trace: suicideFirst(trace) } : alone;
 }
 
-/** In place of the create. */
+/** Replaces the create. */
 const SUICIDE = {
   action: {
     address: "0x1d99a1a3efa9181f540f9e24fa6e4e08eb7844ca",
@@ -109,7 +109,7 @@ const suicideFirst = ([top, , suicide]: readonly Entry[]): unknown => [
   { ...suicide, traceAddress: [0] },
 ];
 
-/** What is wanted of the gateway, and which deviations are in that. */
+/** The expected answer of the gateway, and the deviations that changed it. */
 export function expectedOf(golden: Golden): { value: unknown; deviating: readonly Deviation[] } {
   let value = golden.want;
   const deviating = deviations.filter(({ names, instead }) => {

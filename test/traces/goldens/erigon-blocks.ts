@@ -1,4 +1,4 @@
-// The one block of which Erigon told both traces and replays.
+// The one block of which Erigon returned both traces and replays.
 import { chainAnswers, fieldsIn, hex } from "./chain.ts";
 import { exchanges, MAINNET, placeOf, type Replay, source } from "./erigon.ts";
 import type { Answer, Entry, Golden, Scenario } from "./golden.ts";
@@ -6,7 +6,7 @@ import { aboutBlock, aboutPlacedTraces, aboutReplay, type Origin, recorded } fro
 import { byTransaction } from "./vectors.ts";
 import { wantedReplay, wantedTraces } from "./wanted.ts";
 
-/** Each made of the other, and each transaction of both. */
+/** Each derived from the other, and each transaction derived from both. */
 export function erigonByBlocks(): Scenario {
   const [traced, replayed] = [exchanges("trace_block"), exchanges("trace_replayBlockTransactions")];
   const entries = (traced[0]?.result ?? []) as readonly Entry[];
@@ -55,7 +55,7 @@ const aboutEach = (world: string, entries: readonly Entry[]): readonly Golden[] 
     }),
   );
 
-/** A node that has traces only has nothing for the other parts of a replay. */
+/** A node with traces only lacks the other parts of a replay. */
 function aboutReplays(number: string, replays: readonly Replay[]): readonly Golden[] {
   const told = replays.map((replay) => {
     const { output, trace, vmTrace, stateDiff } = wantedReplay(replay) as Replay;
@@ -69,7 +69,7 @@ function aboutReplays(number: string, replays: readonly Replay[]): readonly Gold
   ];
 }
 
-/** What the transactions called, before them. */
+/** The code of the called contracts, before and after the block. */
 const codesIn = (replays: readonly Replay[], number: number): readonly Answer[] =>
   replays.flatMap(({ trace: [top], vmTrace }) =>
     [number - 1, number].map((at) => ({

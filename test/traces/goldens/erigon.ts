@@ -1,4 +1,4 @@
-// What Erigon answered on mainnet: passed through, and one of its methods made of another one's answers.
+// Erigon's answers on mainnet: passed through, and one of its methods derived from another one's answers.
 import { type ChainBlock, chainAnswers, fieldsIn, type TransactionFields } from "./chain.ts";
 import type { Answer, Entry, Json, Place, Scenario, World } from "./golden.ts";
 import { aboutPlacedTraces, aboutReplay, recorded } from "./questions.ts";
@@ -50,7 +50,7 @@ export function erigonItself(): Scenario {
   };
 }
 
-/** By hash: those of trace_transaction. */
+/** The results of trace_transaction, by hash. */
 const placedLists = (): readonly [string, readonly Entry[]][] =>
   exchanges("trace_transaction").map(({ params, result }) => [
     String(params[0]),
@@ -67,7 +67,7 @@ export const placeOf = ([top]: readonly Entry[]): Place => {
   return { blockHash, blockNumber, transactionHash, transactionPosition };
 };
 
-/** Each transaction alone in its block; what its traces do not tell of it is not asked for here. */
+/** Each transaction in a block of its own; the node lacks answers about the transactions before it. */
 const chainOf = (lists: readonly (readonly [string, readonly Entry[]])[]): readonly Answer[] =>
   chainAnswers(
     lists.map(([hash, entries]): ChainBlock => {
@@ -83,10 +83,10 @@ const chainOf = (lists: readonly (readonly [string, readonly Entry[]])[]): reado
     ({ method, params }) => method !== "eth_getTransactionByHash" || params[0] !== UNKNOWN.hash,
   );
 
-/** The transactions before it in its block. */
+/** Stands for each transaction before it in its block. */
 const UNKNOWN = { hash: `0x${"0".repeat(64)}` };
 
-/** Traces of replays, and replays of traces. */
+/** Traces derived from replays, and replays from traces. */
 export function erigonByItsOther(): Scenario {
   const lists = placedLists();
   const replays = exchanges("trace_replayTransaction");

@@ -71,7 +71,7 @@ function aboutEach(origin: Origin, entries: readonly Entry[]): readonly Golden[]
   ];
 }
 
-/** What the sender gave: before Homestead a creation cost no more than a call. */
+/** The gas that the sender gave: before Homestead a creation had the same intrinsic gas as a call. */
 function gasOf({ action }: Entry): string {
   const input = String(action["input"] ?? action["init"]).slice(2);
   const bytes = Buffer.from(input, "hex").map((byte) => (byte === 0 ? 4 : 68));

@@ -31,7 +31,7 @@ export async function executeVector({
   const alloc = Object.fromEntries(
     Object.entries(genesis.alloc).map(([address, { nonce = "0", ...account }]) => [
       address,
-      { ...account, nonce: `0x${Number(nonce).toString(16)}` }, // geth's tests write it as a decimal
+      { ...account, nonce: `0x${Number(nonce).toString(16)}` }, // geth's tests write the nonce as a decimal
     ]),
   );
   await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState({ ...genesis, alloc }));

@@ -1,4 +1,4 @@
-// The chains of the vectors, executed by ethereumjs, which tells of every transaction what geth would.
+// The chains of the vectors, executed by ethereumjs, with all that geth would tell of each transaction.
 import { createBlock } from "@ethereumjs/block";
 import { Hardfork } from "@ethereumjs/common";
 import type { TypedTransaction } from "@ethereumjs/tx";
@@ -16,11 +16,11 @@ export type ExecutedTransaction = {
   readonly codes: ReadonlyMap<string, string>;
   readonly before: Accounts;
   readonly after: Accounts;
-  /** With the intrinsic gas, and without refunds. */
+  /** With the intrinsic gas, and after refunds. */
   readonly gasUsed: bigint;
 };
 
-/** By block number. Executed twice: the first time tells of the state, the second of the steps. */
+/** Transactions by block number. The chain runs twice: the first run records the state, the second the steps. */
 export async function executeBesuChain(): Promise<
   ReadonlyMap<number, readonly ExecutedTransaction[]>
 > {
@@ -50,7 +50,7 @@ export type ExecutedBlock = {
   readonly executed: readonly Omit<ExecutedTransaction, "structLogs" | "codes">[];
 };
 
-/** Of besu-debug-geth. */
+/** Executes the chain besu-debug-geth. */
 export async function executeGethDebugChain(): Promise<readonly ExecutedBlock[]> {
   const { vm, common } = await vmOf("besu-debug-geth", Hardfork.Prague);
   const frames = recordFrames(vm);
@@ -72,5 +72,5 @@ export async function executeGethDebugChain(): Promise<readonly ExecutedBlock[]>
   return blocks;
 }
 
-/** EIP-2935, EIP-7002 and others: blocks call contracts of their own. */
+/** The sender of the system calls that blocks make themselves (EIP-2935, EIP-7002 and others). */
 const SYSTEM = "0xfffffffffffffffffffffffffffffffffffffffe";

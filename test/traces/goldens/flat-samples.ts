@@ -9,7 +9,7 @@ import { read, resultOf, type Sample, source } from "./samples.ts";
 import { filesIn } from "./vectors.ts";
 import { wantedTraces } from "./wanted.ts";
 
-/** Since which block the networks of the flat traces have the gas costs of Istanbul. */
+/** The first block with the gas costs of Istanbul, by chain id. */
 const istanbul: Readonly<Record<number, number>> = { 3: 6_485_846, 5: 1_561_651, 63: 778_507 };
 
 export function flatSamples(): Scenario {
@@ -63,13 +63,13 @@ function flatSample(name: string): { answers: readonly Answer[]; goldens: readon
   };
 }
 
-/** Of self-destructs, as far as they are not more than half of what was used. */
+/** The refunds for self-destructs, at most half of the used gas. */
 const refunds: Readonly<Record<string, number>> = {
   "trace_flat-10": 24_000,
   "trace_flat-11": 13_433,
 };
 
-/** geth counts it into the top frame, OpenEthereum does not. */
+/** geth's top frame includes the intrinsic gas and subtracts the refund; OpenEthereum's does neither. */
 function lessIntrinsic(
   top: Entry,
   { hardfork, refund }: { hardfork: Hardfork; refund: number },

@@ -1,4 +1,4 @@
-// geth's own vectors, those of one transaction together, and the transaction executed by ethereumjs.
+// geth's own vectors, grouped by transaction, with the transaction executed by ethereumjs.
 import { createHash } from "node:crypto";
 import { type ChainBlock, fieldsOf } from "./chain.ts";
 import { executeVector, type GethVector } from "./execute-vector.ts";
@@ -8,13 +8,13 @@ import { filesIn, readVector } from "./vectors.ts";
 export const source = "geth-tracetest";
 const folder = `vectors/${source}`;
 
-/** The transaction alone in its block. */
+/** A transaction in a block of its own. */
 export type Case = {
   readonly name: string;
   readonly chainId: number;
   readonly block: ChainBlock;
   readonly executed: ExecutedTransaction;
-  /** By the folder of the vector. */
+  /** The tracers' results, by the folder of the vector. */
   readonly resultByTracer: Readonly<Record<string, unknown>>;
 };
 
@@ -22,7 +22,7 @@ const tracers = ["call_tracer_flat", "call_tracer", "prestate_tracer_with_diff_m
 
 export const gethCases = (): Promise<readonly Case[]> => Promise.all([...groups()].map(readCase));
 
-/** By transaction: those of the first two tracers are the same, the prestateTracer's create is another one. */
+/** Files by transaction: the first two tracers have the same ones; the prestateTracer's `create` is another one. */
 function groups(): ReadonlyMap<string, readonly string[]> {
   const byName = new Map<string, string[]>();
   for (const file of tracers.flatMap((tracer) => filesIn(`${folder}/${tracer}`))) {

@@ -1,5 +1,5 @@
-// The chain that Besu's authors ran in geth, with geth's tracers of its blocks. What is to come of them is
-// what ethereumjs tells of the same blocks.
+// The chain that Besu's authors ran in geth, with the output of geth's tracers for its blocks. The expected answers
+// come from ethereumjs's execution of the same blocks.
 import { bytesToHex } from "@ethereumjs/util";
 import { parityDiff } from "../parity-diff.ts";
 import { openEthereumTraces } from "./call-frame.ts";
@@ -11,7 +11,7 @@ import { exchangesIn, filesIn } from "./vectors.ts";
 
 const source = "besu-debug-geth";
 const specs = `vectors/${source}/specs`;
-/** Of the later blocks there are no answers. */
+/** The last block with recorded answers. */
 const LAST = 10;
 
 export async function gethDebug(): Promise<Scenario> {
@@ -45,7 +45,7 @@ export async function gethDebug(): Promise<Scenario> {
   return { worlds, goldens };
 }
 
-/** The same answer, asked transaction by transaction. */
+/** The same answer by transaction. */
 const transactionsOf = ({ params, result }: Answer): readonly Answer[] =>
   ((result ?? []) as readonly { txHash: string; result: unknown }[]).map((one) => ({
     method: "debug_traceTransaction",
@@ -58,7 +58,7 @@ const chainBlockOf = ({ number, hash, executed }: ExecutedBlock): ChainBlock => 
   transactions: executed.map(({ transaction }) => fieldsOf(transaction)),
 });
 
-/** All of it runs under the rules of Prague. */
+/** The empty withdrawals root: the whole chain runs under the rules of Prague. */
 const NO_WITHDRAWALS = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
 function aboutExecuted(

@@ -1,5 +1,5 @@
-// geth's own vectors: what one of its tracers gives is to become what another one tells of the same
-// transaction, or what ethereumjs says that it changed.
+// geth's own vectors: the gateway must turn the output of one tracer into that of another one for the same
+// transaction, or into the changes that ethereumjs recorded.
 import { parityDiff } from "../parity-diff.ts";
 import { callFrame } from "./call-frame.ts";
 import { type ChainBlock, chainAnswers, hex } from "./chain.ts";
@@ -19,7 +19,7 @@ const byNumber = {
   of: ({ number }: ChainBlock): unknown => hex(number),
 };
 
-/** What a node has: a method, and the tracer whose vectors are in this folder. */
+/** The nodes: each has one method with one tracer, whose vectors are in the tracer's folder. */
 const nodes = {
   flat: { ...byTransaction, tracer: "call_tracer_flat", options: { tracer: "flatCallTracer" } },
   tree: { ...byTransaction, tracer: "call_tracer", options: { tracer: "callTracer" } },
@@ -68,7 +68,7 @@ function answersOf({ block, executed, resultByTracer }: Case, node: Node): reado
     params: [of(block), options],
     result: isBlock ? [{ txHash, result }] : result,
   };
-  // What was returned the prestateTracer does not tell.
+  // The prestateTracer does not tell the output of the call.
   const { options: tree } = nodes.tree;
   const called = { method, params: [of(block), tree], result: callFrame(executed) };
   return options.tracer === "prestateTracer" ? [told, called] : [told];
@@ -101,7 +101,7 @@ function aboutCalls(origin: Origin, { block, executed, resultByTracer }: Case): 
   ];
 }
 
-/** OpenEthereum does not count in what is paid before the first instruction, nor takes refunds off. */
+/** OpenEthereum's gas excludes the intrinsic gas, and does not subtract refunds. */
 function asExecuted(trace: Entry, { top }: ExecutedTransaction): Entry {
   const used = { gasUsed: hex(top.gasUsed) };
   return {

@@ -1,8 +1,8 @@
-// What a golden is: something that is asked through the gateway, over a node that has only what was recorded.
+// A golden: a call through the gateway, over a node that has only recorded answers, with the expected result.
 export type Mode =
-  /** The node knows what is asked; of trace_get, which is never passed on, trace_transaction. */
+  /** The node knows the method; for trace_get, which is never passed on, it knows trace_transaction. */
   | "pass-through"
-  /** The node refuses what is asked, and knows only lower methods. */
+  /** The node lacks the method, and knows only lower ones. */
   | "derivation";
 
 export type Answer = {
@@ -12,19 +12,19 @@ export type Answer = {
   readonly error?: unknown;
 };
 
-/** A node as the gateway sees it: whatever method is not in its answers, it does not have. */
+/** A node as the gateway sees it: it lacks each method that is not in its answers. */
 export type World = {
-  /** Of its network, too. */
+  /** The name of the node and of its network. */
   readonly name: string;
   readonly chainId: number;
   readonly answers: readonly Answer[];
-  /** What is passed on beside trace_* and eth_*. */
+  /** The methods that the gateway passes on; left out: the default. */
   readonly allow?: readonly string[];
 };
 
 export type Golden = {
   readonly name: string;
-  /** The folder that it comes from. */
+  /** The folder of the vectors. */
   readonly source: string;
   readonly mode: Mode;
   readonly world: string;
@@ -35,7 +35,7 @@ export type Golden = {
 
 export type Scenario = { readonly worlds: readonly World[]; readonly goldens: readonly Golden[] };
 
-/** What several of them ask is asked once. */
+/** Joins scenarios; a call of several scenarios is made once. */
 export function together(scenarios: readonly Scenario[]): Scenario {
   const goldens = scenarios.flatMap((scenario) => scenario.goldens);
   return {

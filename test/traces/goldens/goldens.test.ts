@@ -1,5 +1,5 @@
-// The gateway as a process over nodes that give recorded answers: what it makes of them is what others
-// recorded of the same transactions.
+// The gateway as a process over nodes with recorded answers: its own answers must equal those that others recorded of
+// the same transactions.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../../support/gateway-process.ts";
@@ -26,7 +26,7 @@ afterAll(async () => {
   await nodes?.close();
 });
 
-/** Nothing is followed: there is no chain behind these nodes. */
+/** The window is zero: there is no chain behind these nodes. */
 const settingsOf = ({ name, chainId, allow }: World): object => ({
   ...{ family: "evm", chainId, window: { blocks: 0 }, upstreams: [{ url: nodes.urlOf(name) }] },
   ...(allow && { methods: { allow } }),

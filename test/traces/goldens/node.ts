@@ -6,7 +6,7 @@ import type { Answer, World } from "./golden.ts";
 
 export type Nodes = {
   urlOf(world: string): string;
-  /** Of methods that a node has, with parameters that nobody recorded. */
+  /** Calls of methods that a node has, with parameters that were not recorded. */
   readonly unknownCalls: ReadonlySet<string>;
   close(): Promise<void>;
 };
@@ -71,7 +71,7 @@ const HEADS: ReadonlySet<unknown> = new Set(["latest", HEAD.number]);
 
 const NO_METHOD = { code: -32601, message: "the method does not exist/is not available" };
 
-/** As geth says it; of steps, as anvil does. */
+/** The error of geth for an unknown tracer; for steps, that of anvil. */
 const noTracer = ([, options]: readonly unknown[]) => ({
   code: -32000,
   message: `ReferenceError: ${tracerIn(options) ?? "--steps-tracing"} is not defined`,
@@ -80,7 +80,7 @@ const noTracer = ([, options]: readonly unknown[]) => ({
 const tracerIn = (options: unknown): string | undefined =>
   (Object(options) as { tracer?: string }).tracer;
 
-/** One text for all ways to ask the same question; of a tracer's configuration only what changes the answer. */
+/** The same text for all forms of a call; of a tracer's configuration it contains only what changes the answer. */
 const callText = (call: Pick<Call, "method" | "params">): string => exactText(call).toLowerCase();
 
 function exactText({ method, params }: Pick<Call, "method" | "params">): string {

@@ -1,4 +1,4 @@
-// What is asked about a transaction or a block whose traces are known, and what OpenEthereum would answer.
+// Calls about a transaction or a block whose traces are known, with OpenEthereum's answers.
 import { hex } from "./chain.ts";
 import type { Entry, Golden, Json, Mode, Place } from "./golden.ts";
 
@@ -6,7 +6,7 @@ export type Origin = {
   readonly source: string;
   readonly mode: Mode;
   readonly world: string;
-  /** The vector. */
+  /** The name of the vector. */
   readonly name: string;
 };
 
@@ -14,7 +14,7 @@ export type Known = {
   readonly hash: string;
   readonly place: Place;
   readonly traces: readonly Entry[];
-  /** Where it was recorded. */
+  /** The output, where it was recorded. */
   readonly output?: string | undefined;
 };
 
@@ -26,7 +26,7 @@ const from = ({ source, mode, world, name }: Origin, questions: readonly Questio
     return { source, mode, world, name: `${world}: ${name}: ${asked}`, ...question };
   });
 
-/** One that no recorded transaction has. */
+/** A path that no recorded transaction has. */
 const NOWHERE = ["0x7", "0x7"];
 
 export const aboutTransaction = (origin: Origin, known: Known): readonly Golden[] => [
@@ -82,19 +82,19 @@ export const aboutBlock = (
     },
   ]);
 
-/** Exactly as recorded. */
+/** A call with exactly the recorded answer. */
 export const recorded = (origin: Origin, question: Question): readonly Golden[] =>
   from(origin, [question]);
 
 const typesOf = (parts: Parts): readonly string[] =>
   ["trace", "vmTrace", "stateDiff"].filter((type) => type in parts);
 
-/** docs/traces.md: what is not asked for is null, or no traces. */
+/** docs/traces.md: the parts that the call does not ask for are null, or an empty list of traces. */
 const replayOf = ({ output, trace = [], stateDiff = null, vmTrace = null }: Parts): Json => ({
   ...{ output, stateDiff, trace: trace.map(bareTrace), vmTrace },
 });
 
-/** As a replay has it: its place is nowhere. */
+/** A trace as a replay has it, without its position. */
 const bareTrace = (trace: Entry): Entry => {
   const { blockHash, blockNumber, transactionHash, transactionPosition, ...rest } = trace;
   return rest;

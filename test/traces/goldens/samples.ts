@@ -1,4 +1,4 @@
-// The samples that nodes answered or documents show, passed through.
+// The samples from nodes' answers or from documents, passed through.
 import { hex } from "./chain.ts";
 import type { Answer, Entry, Json, Scenario } from "./golden.ts";
 import { recorded } from "./questions.ts";
@@ -18,11 +18,11 @@ export const resultOf = (name: string): unknown => read(name).response.result;
 
 type Question = Answer & { readonly name: string };
 
-/** Those without a request are asked for what they tell of. */
+/** The calls of the samples; those without a request get one that fits their result. */
 function questions(): readonly Question[] {
   const [{ transactionHash } = {}] = resultOf("trace_transaction-1") as readonly Entry[];
   const hash = String(transactionHash);
-  const [one, two] = resultOf("trace_replayBlockTransactions-2") as readonly Json[]; // and three dots
+  const [one, two] = resultOf("trace_replayBlockTransactions-2") as readonly Json[]; // the sample ends with three dots
   const get = { method: "trace_get", params: [hash, ["0x0"]] };
   const block = "trace_replayBlockTransactions";
   return [
@@ -49,13 +49,13 @@ function questions(): readonly Question[] {
   ];
 }
 
-/** A client's form of a node's answer, without what the client did not keep. */
+/** A node's answer in a client's form, with defaults for the members that the client did not keep. */
 const firstTransfer = (): unknown =>
   (resultOf("trace_replayBlockTransactions-1") as readonly Json[]).map((replay) => ({
     ...{ output: "0x", trace: [], vmTrace: null, ...replay },
   }));
 
-/** Each account has all its parts: what is not told did not change, and who is born is born whole. */
+/** Gives each account all its parts: a missing part did not change, and a created account has all of them. */
 const completed = (replays: unknown): unknown =>
   (replays as readonly Json[]).map((replay) => ({
     ...replay,

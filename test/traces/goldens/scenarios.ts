@@ -1,4 +1,4 @@
-// All that there is to ask, and the nodes to ask it of.
+// All scenarios: the calls, and the nodes that answer them.
 import { besuBlocks, besuItself } from "./besu.ts";
 import { besuByBlocks } from "./besu-blocks.ts";
 import { besuByTracers } from "./besu-debug.ts";

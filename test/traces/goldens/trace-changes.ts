@@ -11,14 +11,14 @@ export function eachTrace(value: unknown, change: (trace: Entry) => Entry): unkn
   return trace ? { ...(value as Json), trace: eachTrace(trace, change) } : value;
 }
 
-/** The top calls only. */
+/** Changes the top calls only. */
 export const eachTop = (value: unknown, change: (top: Entry) => Entry): unknown =>
   eachTrace(value, (trace) => (trace.traceAddress.length === 0 ? change(trace) : trace));
 
 export const withoutRewards = (want: unknown): unknown =>
   (want as readonly Entry[]).filter(({ type }) => type !== "reward");
 
-/** @param instead By what is there. */
+/** @param instead New values by present values. */
 export function withGasUsed(trace: Entry, instead: Readonly<Record<string, string>>): Entry {
   const { result } = trace;
   const gasUsed = instead[String(result?.["gasUsed"])];

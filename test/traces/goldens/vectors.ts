@@ -7,7 +7,7 @@ import type { Answer, Entry } from "./golden.ts";
 const shared = fileURLToPath(new URL("../../../../shared/", import.meta.url));
 export const vectorsAvailable = existsSync(`${shared}vectors`) && existsSync(`${shared}samples`);
 
-/** Of the files that are tape archives of themselves, too. */
+/** Reads a JSON file; some of the files are tar archives that contain it. */
 export const readVector = <T>(file: string): T => {
   const path = `${shared}${file}`;
   const text = file.endsWith(".tar")
@@ -29,7 +29,7 @@ type Pair = {
 };
 type Written = { readonly request: unknown; readonly response: unknown };
 
-/** One file can hold several, as a list of pairs or as a pair of batches. */
+/** The exchanges of a file, which can hold several, as a list of pairs or as a pair of batches. */
 export function exchangesIn(file: string): readonly Exchange[] {
   const written = readVector<Written | readonly Written[]>(file);
   const pairs = [written].flat().flatMap(({ request, response }) => {

@@ -1,4 +1,4 @@
-// The few things in which docs/traces.md says that recorded answers are written otherwise.
+// The few differences from recorded answers that docs/traces.md describes.
 import type { Entry, Json } from "./golden.ts";
 
 /** A failed call has an error in OpenEthereum's words and no result. */
@@ -9,7 +9,7 @@ function wantedTrace({ error, result, ...rest }: Entry): Entry {
 
 export const wantedTraces = (traces: readonly Entry[]): readonly Entry[] => traces.map(wantedTrace);
 
-/** The words in these files that are not OpenEthereum's. */
+/** The error texts in these files that are not OpenEthereum's. */
 const openEthereumWords: Readonly<Record<string, string>> = {
   "execution reverted": "Reverted",
   "out of gas": "Out of gas",
@@ -39,7 +39,7 @@ export const wantedReplay = (replay: Replay): Json => ({
   stateDiff: replay["stateDiff"] ?? null,
 });
 
-/** Of any of the methods. */
+/** The expected result of any of the methods. */
 export function wantedResult(method: string, result: unknown): unknown {
   if (result === null) return null;
   switch (method) {

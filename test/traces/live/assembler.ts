@@ -1,13 +1,13 @@
-// Contracts written by hand: names of operations, and what they push.
+// Assembles contracts from names of opcodes and literals to push.
 import { createHash } from "node:crypto";
 
-/** "CALLER 0x00 SSTORE": a literal is pushed as long as it is written; in parentheses it is just bytes. */
+/** "CALLER 0x00 SSTORE": a literal is pushed with the length that it is written in; in parentheses it is raw bytes. */
 export function asm(source: string): string {
   const code = source.trim().split(/\s+/).map(encode).join("");
   return `0x${code}`;
 }
 
-/** By the first of them, as they follow each other. */
+/** Rows of consecutive opcodes, by the number of the first. */
 const TABLE: Readonly<Record<number, string>> = {
   0: "STOP ADD MUL SUB DIV SDIV MOD SMOD ADDMOD MULMOD EXP SIGNEXTEND",
   16: "LT GT SLT SGT EQ ISZERO AND OR XOR NOT BYTE SHL SHR SAR CLZ",
@@ -43,21 +43,21 @@ function encode(word: string): string {
 
 const byte = (value: number): string => value.toString(16).padStart(2, "0");
 
-/** An address of its own for each name. */
+/** A different address for each name. */
 export const placeOf = (name: string): string =>
   `0x${createHash("sha1").update(name).digest("hex")}`;
 
 export type CallOperation = {
   to: string;
   kind?: "CALL" | "CALLCODE" | "DELEGATECALL" | "STATICCALL";
-  /** What pushes it. */
+  /** The code that pushes the gas. */
   gas?: string;
   value?: string;
   input?: readonly [offset: string, size: string];
   output?: readonly [offset: string, size: string];
 };
 
-/** Leaves on the stack whether it went well. */
+/** Leaves the success flag on the stack. */
 export function call({ to, kind = "CALL", gas = "GAS", value = "0x00", ...areas }: CallOperation) {
   const { input = ["0x00", "0x00"], output = ["0x00", "0x00"] } = areas;
   const hasValue = kind === "CALL" || kind === "CALLCODE";
@@ -67,7 +67,7 @@ export function call({ to, kind = "CALL", gas = "GAS", value = "0x00", ...areas 
   return `${areasFirst} ${hasValue ? value : ""} ${to} ${gas} ${kind}`;
 }
 
-/** Writes bytes into memory from 0 on, whole words of it. */
+/** Writes bytes into memory from offset 0, in whole words. */
 export const write = (bytes: string): string =>
   (bytes.slice(2).match(/.{1,64}/g) ?? [])
     .map((chunk, index) => `0x${chunk.padEnd(64, "0")} ${two(32 * index)} MSTORE`)

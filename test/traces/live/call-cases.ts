@@ -1,4 +1,4 @@
-// Calls of every kind that end well, and what they leave in the state.
+// Successful calls of every kind, and their effects on the state.
 import { call, placeOf, write } from "./assembler.ts";
 import { type Case, callees, calling } from "./case.ts";
 
@@ -67,7 +67,7 @@ export const callCases: readonly Case[] = [
   ),
 ];
 
-/** Sends on what it was sent. */
+/** Delegates the call with its value. */
 function delegating(to: string): string {
   return `${call({ to, kind: "DELEGATECALL", output: ["0x00", "0x20"] })} POP CALLVALUE POP`;
 }

@@ -1,18 +1,18 @@
-// One transaction whose traces are looked at, and what there has to be before it.
+// One transaction whose traces are compared, with the accounts that it needs.
 import { asm, placeOf } from "./assembler.ts";
 
 export type Account = {
   readonly code?: string;
   readonly balance?: bigint;
-  /** By slot. */
+  /** Values by slot. */
   readonly storage?: Readonly<Record<number, number>>;
 };
 
 export type Case = {
   readonly name: string;
-  /** By address, beside those that are always there. */
+  /** Accounts by address, beside those of all cases. */
   readonly accounts?: Readonly<Record<string, Account>>;
-  /** For eth_sendTransaction, but for its sender. */
+  /** Members for eth_sendTransaction, without `from`. */
   readonly transaction: Readonly<Record<string, unknown>>;
 };
 
@@ -27,7 +27,7 @@ export function calling(
   return { name, accounts: { ...called, ...accounts }, transaction: { to, ...transaction } };
 }
 
-/** What the cases call. */
+/** Addresses that the cases call. */
 export const callees = {
   returner: placeOf("returner"),
   reverter: placeOf("reverter"),
@@ -36,13 +36,13 @@ export const callees = {
   nobody: placeOf("nobody"),
 };
 
-/** The code of those. */
+/** The code at the callees' addresses. */
 export const calleeAccounts: Readonly<Record<string, Account>> = {
   [callees.returner]: {
     code: asm("CALLDATASIZE 0x00 0x00 CALLDATACOPY 0x2a 0x20 MSTORE 0x40 0x00 RETURN"),
   },
   [callees.reverter]: { code: asm("0xdeadbeef 0x00 MSTORE 0x20 0x00 REVERT") },
-  // Notes who calls it, with how much, and what is sent along.
+  // Stores the caller, the value and the first word of data.
   [callees.keeper]: {
     code: asm("CALLER 0x00 SSTORE CALLVALUE 0x01 SSTORE 0x00 CALLDATALOAD 0x02 SSTORE ADDRESS POP"),
   },

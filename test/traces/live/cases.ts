@@ -1,4 +1,4 @@
-// All the transactions whose traces are compared with what happened.
+// All transactions whose traces are compared with their execution by ethereumjs.
 import { callCases } from "./call-cases.ts";
 import type { Case } from "./case.ts";
 import { creatingCases } from "./creating-cases.ts";
@@ -7,7 +7,7 @@ import { failingCases } from "./failing-cases.ts";
 import { generatedCases } from "./generated-cases.ts";
 import { stateCases } from "./state-cases.ts";
 
-/** @param byChance So many contracts are put together by chance. */
+/** @param byChance The number of random contracts. */
 export const casesWith = (byChance: number): readonly Case[] => [
   ...callCases,
   ...stateCases,

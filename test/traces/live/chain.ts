@@ -20,7 +20,7 @@ type StateAccount = {
   readonly code: string;
   readonly storage: Readonly<Record<string, string>>;
 };
-/** Every account that there is. */
+/** All accounts, by address. */
 export type State = Readonly<Record<string, StateAccount>>;
 
 type Receipt = {
@@ -31,7 +31,7 @@ type Receipt = {
   readonly effectiveGasPrice: string;
 };
 
-/** A case after its transaction was mined. */
+/** A case with its mined transaction. */
 export type Mined = Case & {
   readonly hash: string;
   readonly raw: PrefixedHexString;
@@ -43,11 +43,11 @@ export const isAnvilHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 /** The rules of the chain, as ethereumjs has them. */
 export const common = createCustomCommon({ chainId: EVM_CHAIN_ID }, Mainnet, {
   hardfork: Hardfork.Osaka,
-  customCrypto: { kzg: {} as KZG }, // asked for, never used
+  customCrypto: { kzg: {} as KZG }, // required but never used
 });
 const COINBASE = "0xc0ffee0000000000000000000000000000000000";
 
-/** One that keeps the steps of its transactions. */
+/** Starts an anvil that keeps the steps of its transactions. */
 export async function startChain(): Promise<{ url: string; close: () => void }> {
   const { port } = await freePorts("port");
   const command = anvilCommand({ port, chainId: EVM_CHAIN_ID });
@@ -66,7 +66,7 @@ export async function startChain(): Promise<{ url: string; close: () => void }> 
   return { url, close: () => supervised.stop() };
 }
 
-/** Puts all that the cases need into a block before the first of them. */
+/** Creates all accounts of the cases in a block before the first case. */
 export async function plantAll(url: string, cases: readonly Case[]): Promise<void> {
   await read(url, "anvil_setCoinbase", COINBASE);
   for (const { accounts = {} } of [{ accounts: calleeAccounts }, ...cases])
@@ -85,7 +85,7 @@ async function plant(url: string, address: string, account: Account): Promise<vo
 
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 
-/** Alone in a block. */
+/** Mines the transaction in a block of its own. */
 export async function mine(url: string, one: Case): Promise<Mined> {
   const [from] = await read<string[]>(url, "eth_accounts");
   const hash = await read<string>(url, "eth_sendTransaction", {
@@ -101,7 +101,7 @@ export async function mine(url: string, one: Case): Promise<Mined> {
   return { ...one, hash, raw, receipt, block: { ...block } };
 }
 
-/** It takes the longer the more is in the node's blocks. */
+/** The whole state; it takes longer the more blocks the node has. */
 export async function wholeState(url: string): Promise<State> {
   const dump = await read<string>(url, "anvil_dumpState");
   const json = gunzipSync(Buffer.from(dump.slice(2), "hex")).toString();

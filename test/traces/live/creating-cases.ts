@@ -1,11 +1,11 @@
-// Contracts that are created, or not.
+// Successful and failing creations of contracts.
 import { bytesToHex, generateAddress2, setLengthLeft } from "@ethereumjs/util";
 import { asm, call, create, initOf, placeOf } from "./assembler.ts";
 import { type Case, callees, calling } from "./case.ts";
 
 const kept = "0x600160015500";
 const callTop = "0x00 0x00 0x00 0x00 0x00 DUP6 GAS CALL";
-/** The same salt for the same init code. */
+/** Creates twice with the same salt and the same init code. */
 const twice = `${create(initOf(kept), { salt: "0x05" })} ${create(initOf(kept), { salt: "0x05" })}`;
 const rich = { balance: 1_000n };
 const failing: Readonly<Record<string, string>> = {
@@ -52,7 +52,7 @@ export const creatingCases: readonly Case[] = [
   }),
 ];
 
-/** Where the contract of this name creates by CREATE2. */
+/** The address of a contract that the contract of this name creates with CREATE2. */
 function addressOf(name: string, salt: number): string {
   const word = setLengthLeft(Uint8Array.of(salt), 32);
   return bytesToHex(generateAddress2(bytes(placeOf(name)), word, bytes(initOf(kept))));

@@ -1,4 +1,4 @@
-// Accounts with a key that let a contract's code run for them (EIP-7702).
+// Accounts with a key that delegate to a contract's code (EIP-7702).
 import {
   eoaCode7702AuthorizationListBytesItemToJSON,
   eoaCode7702SignAuthorization,
@@ -14,11 +14,11 @@ const authority = `0x${Buffer.from(privateToAddress(key)).toString("hex")}`;
 const emptied = { address: `0x${"0".repeat(40)}`, nonce: 3 };
 const { keeper, returner } = callees;
 
-/** They build upon each other: each one uses a nonce of the account. */
+/** The cases build on each other: each uses the account's next nonce. */
 export const delegationCases: readonly Case[] = [
   {
     name: "a delegation",
-    // To anvil every account exists, and refunds as if: so let it.
+    // anvil refunds as if every account existed, so this account must exist.
     accounts: { [authority]: { balance: 1n } },
     transaction: { to: callees.stopper, ...delegating({ address: keeper, nonce: 0 }) },
   },

@@ -1,5 +1,5 @@
-// Where anvil 1.7.1 tells something else than what happened, so that no gateway over it can be right. Its own
-// receipts and state agree with ethereumjs in all of these.
+// Answers of anvil 1.7.1 that differ from the execution, so that no gateway over it can be right. In all of these
+// cases, anvil's own receipts and state agree with ethereumjs.
 
 export type Deviation = {
   readonly name: string;
@@ -9,7 +9,7 @@ export type Deviation = {
 
 const ofDup: Pick<Deviation, "part" | "why"> = {
   part: "trace",
-  // ethcore checks what is needed before what is given; geth says "stack underflow (1 <=> 2)" too.
+  // ethcore checks the required items before the stack's limit; geth says "stack underflow (1 <=> 2)", too.
   why: "anvil says StackOverflow of a DUP for which there is too little on the stack, as revm does",
 };
 
@@ -17,7 +17,7 @@ const deviations: readonly Deviation[] = [
   {
     name: "an end of an old contract that inherits from itself",
     part: "trace",
-    // EIP-6780: with the contract itself for heir nothing moves; but the operation was executed.
+    // EIP-6780: with the contract itself as the heir nothing moves; but the operation was executed.
     why: "anvil knows of it only what moved: its address, heir and balance are zeros",
   },
   {
@@ -30,6 +30,6 @@ const deviations: readonly Deviation[] = [
   { name: "an empty stack for a DUP inside of a CALL", ...ofDup },
 ];
 
-/** Why this part of this case is not right, if it is not. */
+/** The reason why anvil's answer for this part of this case is wrong, if it is. */
 export const whyNot = (name: string, part: Deviation["part"]): string | undefined =>
   deviations.find((one) => one.name === name && one.part === part)?.why;

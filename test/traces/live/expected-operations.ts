@@ -1,7 +1,7 @@
-// What OpenEthereum writes of an operation, as far as ethereumjs's steps do not tell it themselves.
+// OpenEthereum's output for an operation, where the steps of ethereumjs do not tell it.
 import type { Frame, Step } from "./frames.ts";
 
-/** ethcore's interpreter writes nothing of what it cannot begin: it has not counted its gas. */
+/** ethcore's interpreter writes nothing of an operation that it cannot begin, because it has not counted its gas. */
 export function isUnbegun(step: Step, at: number, { error, steps }: Frame): boolean {
   if (at < steps.length - 1 || error === undefined) return false;
   return unbegun.has(error) || (error === "out of gas" && isBeyondCounting(step));
@@ -13,20 +13,20 @@ const unbegun: ReadonlySet<string> = new Set([
   "stack overflow",
 ]);
 
-/** Its memory ends where no 64 bits reach. */
+/** Whether the end of the memory does not fit into 64 bits. */
 const isBeyondCounting = ({ name, stack }: Step): boolean =>
   name === "MSTORE" && (stack.at(-1) ?? 0n) >= 2n ** 64n;
 
-/** Whether the last operation of a frame did what it had to. */
+/** Whether OpenEthereum writes the last operation of a frame as completed. */
 export function isWrittenAsDone({ error, steps }: Frame): boolean {
   const name = steps.at(-1)?.name;
   if (error === undefined || name === "RETURN" || name === "STOP") return true;
   if (error === "revert") return true;
-  // ethcore looks for the destination after it wrote the operation down.
+  // ethcore checks the destination after it has written the operation.
   return error === "invalid JUMP";
 }
 
-/** With the gas that it passes on (EIP-150), but for the stipend. */
+/** The cost with the gas that the operation passes on (EIP-150), without the stipend. */
 export function expectedCost({ name, gas, cost, stack }: Step): bigint {
   if (!/^(CALL|CALLCODE|DELEGATECALL|STATICCALL|CREATE2?)$/.test(name)) return cost;
   const most = gas - cost - (gas - cost) / 64n;
@@ -36,7 +36,7 @@ export function expectedCost({ name, gas, cost, stack }: Step): bigint {
 
 export function pushCount(name: string): number {
   const reach = Number(/^(?:DUP|SWAP)(\d+)$/.exec(name)?.[1] ?? 0);
-  if (reach > 0) return reach + 1; // ethcore tells all that they looked at
+  if (reach > 0) return reach + 1; // ethcore writes all items that these operations touch
   return givingNothing.test(name) ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-// The `trace` list of OpenEthereum out of what ethereumjs saw.
+// OpenEthereum's `trace` list, made from the frames of ethereumjs.
 import type { Frame } from "./frames.ts";
 
 export type ExpectedTrace = {
@@ -49,14 +49,14 @@ function suicideOf({ selfDestruct }: Frame, traceAddress: readonly number[]): Ex
 
 function errorOf({ error, isPrecompile, steps }: Frame): { error: string } | undefined {
   if (error === undefined) return undefined;
-  // ethereumjs says "out of gas" of it; EIP-211 only that it is exceptional.
+  // ethereumjs says "out of gas" here; EIP-211 says only that the halt is exceptional.
   if (steps.at(-1)?.name === "RETURNDATACOPY" && error === "out of gas")
     return { error: "Out of bounds" };
   if (isPrecompile && error !== "out of gas") return { error: "Built-in failed" };
   return { error: openEthereumWords[error] ?? error };
 }
 
-/** By those of ethereumjs. */
+/** OpenEthereum's words by those of ethereumjs. */
 const openEthereumWords: Readonly<Record<string, string>> = {
   "out of gas": "Out of gas",
   "code store out of gas": "Out of gas",

@@ -1,4 +1,4 @@
-// Every way to fail, at the top and inside of a call.
+// Every kind of failure, at the top and inside a call.
 import { asm, call, placeOf } from "./assembler.ts";
 import { type Case, calling } from "./case.ts";
 
@@ -20,11 +20,11 @@ const failures: Readonly<Record<string, string>> = {
   "a revert with output": "0xcafe 0x00 MSTORE 0x20 0x00 REVERT",
   "a revert without output": "0x00 0x00 REVERT",
   "return data out of bounds": "0x01 0x00 0x00 RETURNDATACOPY",
-  // The last of all: the node keeps a copy of the stack for every step.
+  // This is the last case: the node keeps a copy of the stack for every step.
   "a full stack": Array.from({ length: 1025 }, () => "PUSH0").join(" "),
 };
 
-/** Which may not be done in a staticcall. */
+/** Operations that a STATICCALL forbids. */
 const changes: Readonly<Record<string, string>> = {
   "a store": "0x01 0x00 SSTORE",
   "a transient store": "0x01 0x00 TSTORE",

@@ -5,13 +5,13 @@ import type { VM } from "@ethereumjs/vm";
 export type Step = {
   readonly pc: number;
   readonly name: string;
-  /** Before it. */
+  /** The gas before the step. */
   readonly gas: bigint;
-  /** Without what a call passes on. */
+  /** Without the gas that a call passes on. */
   readonly cost: bigint;
-  /** Before it, the top last. */
+  /** The stack before the step, the top last. */
   readonly stack: readonly bigint[];
-  /** Before it. */
+  /** The memory before the step. */
   readonly memory: Uint8Array;
 };
 
@@ -22,19 +22,19 @@ type SelfDestruct = {
 };
 
 export type Frame = {
-  /** The operation that began it; of the top frame CALL or CREATE. */
+  /** The operation that began the frame; for the top frame CALL or CREATE. */
   readonly kind: string;
   readonly from: string;
-  /** Whose code runs, or the new contract. */
+  /** The address of the running code, or of the new contract. */
   to: string;
   readonly value: bigint;
   readonly gas: bigint;
   readonly input: string;
   readonly steps: Step[];
-  /** In the order they began, each after how many steps. */
+  /** In the order of their beginning, each with the number of steps before it. */
   readonly children: { readonly after: number; readonly frame: Frame }[];
   selfDestruct: SelfDestruct | undefined;
-  /** What was executed; "0x" of a precompile. */
+  /** The executed code; "0x" for a precompile. */
   code: string;
   isPrecompile: boolean;
   gasUsed: bigint;
@@ -43,7 +43,7 @@ export type Frame = {
   error: string | undefined;
 };
 
-/** What is used of ethereumjs's Message. */
+/** The used members of ethereumjs's Message. */
 type Message = {
   readonly caller: Address;
   readonly to?: Address;
@@ -51,7 +51,7 @@ type Message = {
   readonly value: bigint;
   readonly gasLimit: bigint;
   readonly data: Uint8Array;
-  /** Only when it was entered. */
+  /** Only set when the code was entered. */
   readonly code?: unknown;
   readonly isCompiled: boolean;
 };
@@ -76,7 +76,7 @@ type StepEvent = {
   readonly stateManager: VM["stateManager"];
 };
 
-/** A list of the top frames that there will be. */
+/** A list that gets the top frame of each transaction. */
 export function recordFrames({ evm }: VM): readonly Frame[] {
   const tops: Frame[] = [];
   const open: { frame: Frame; message: Message }[] = [];
@@ -120,7 +120,7 @@ function begun(message: Message, kind: string): Frame {
 function finish(frame: Frame, message: Message, { execResult, createdAddress }: Ended): void {
   frame.gasUsed = execResult.executionGasUsed;
   frame.output = bytesToHex(execResult.returnValue);
-  // Of a bad jump it says where.
+  // The error of a bad jump contains the place.
   frame.error = execResult.exceptionError?.error.split(" at ")[0];
   frame.isPrecompile = message.isCompiled;
   if (message.code instanceof Uint8Array) frame.code = bytesToHex(message.code);

@@ -1,4 +1,4 @@
-// Contracts put together by chance, which call each other: whatever they do, it is told as it was.
+// Random contracts that call each other: the traces must tell exactly what they do.
 import { Random } from "../../support/generated-chain/random.ts";
 import { asm, call, create, placeOf } from "./assembler.ts";
 import { type Case, callees, calling } from "./case.ts";
@@ -31,7 +31,7 @@ function program(random: Random, others: readonly string[]): string {
   return [...statements, ending(random, others)].join(" ");
 }
 
-/** Most of them leave one more on the stack. */
+/** A random statement; most of them leave one more item on the stack. */
 function statement(random: Random, others: readonly string[]): string {
   const small = () => `0x${random.below(4).toString().padStart(2, "0")}`;
   const place = () => `0x${random.below(160).toString(16).padStart(2, "0")}`;

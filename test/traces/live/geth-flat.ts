@@ -1,4 +1,4 @@
-// geth's flatCallTracer out of its callTracer, as eth/tracers/native/call_flat.go makes the one of the other.
+// The output of geth's flatCallTracer, made from its callTracer's as in eth/tracers/native/call_flat.go.
 import { isPrecompile } from "../../../src/traces/frame.ts";
 import type { Json } from "../goldens/golden.ts";
 
@@ -30,7 +30,7 @@ export function flatOf(
   return [{ ...own, ...(hasResult && { result: told }) }, ...below];
 }
 
-/** Whatever their value. */
+/** Precompiles are left out, whatever the value of the call. */
 const isLeftOut = ({ type, to }: Json): boolean =>
   (type === "CALL" || type === "STATICCALL") && isPrecompile(to);
 
@@ -43,7 +43,7 @@ function shown({ type, from, to, gas, input, value = "0x0" }: Json) {
   return { type: "call", action: { from, to, gas, value, callType, input } };
 }
 
-/** Its parityErrorMapping and parityErrorMappingStartingWith, the first that fits. */
+/** geth's parityErrorMapping and parityErrorMappingStartingWith: the first entry that fits. */
 function parityWords(error: unknown): string {
   const text = String(error);
   return mapping[text] ?? starts.find(([start]) => text.startsWith(start))?.[1] ?? text;

@@ -1,5 +1,5 @@
-// A node that has the chain of an anvil, and of tracers what geth has: it tells in geth's words what
-// ethereumjs saw. Tracers in JavaScript, the prestate and steps are anvil's own.
+// A node with the chain of an anvil and the tracers of geth: their output is what ethereumjs saw, in geth's words.
+// Tracers in JavaScript, the prestate and steps are anvil's own.
 import { createTxFromRLP } from "@ethereumjs/tx";
 import { hexToBytes } from "@ethereumjs/util";
 import { type PassingNode, startPassingNode } from "../../support/passing-node.ts";
@@ -11,13 +11,13 @@ import { type FlatConfig, flatOf } from "./geth-flat.ts";
 import type { Watched, WatchedChain } from "./watched-chain.ts";
 
 export type GethNode = PassingNode & {
-  /** "debug_traceTransaction callTracer", each time. */
+  /** "debug_traceTransaction callTracer", once for each call. */
   readonly asked: readonly string[];
 };
 
 type Tracing = { readonly tracer?: string; readonly tracerConfig?: FlatConfig };
 
-/** @param lacks The tracers that it does not have; "js" stands for all in JavaScript. */
+/** @param lacks The tracers that the node lacks; "js" stands for all tracers in JavaScript. */
 export async function startGethNode(
   chain: WatchedChain,
   lacks: readonly string[] = [],
@@ -36,7 +36,7 @@ export async function startGethNode(
   return { ...node, asked };
 }
 
-/** undefined of what anvil is to tell. */
+/** The tracer's output; undefined where anvil answers. */
 function toldOf({ byName }: WatchedChain, call: NodeCall, tracing: Tracing): unknown {
   const [subject] = call.params;
   const all = [...byName.values()];
@@ -44,7 +44,7 @@ function toldOf({ byName }: WatchedChain, call: NodeCall, tracing: Tracing): unk
     const watched = all.find(({ hash }) => hash === subject);
     return watched && treeOf(watched, tracing);
   }
-  // Each of them is alone in its block.
+  // Each transaction is alone in its block.
   const watched = all.find(({ block }) => block["hash"] === subject);
   const told = watched && treeOf(watched, tracing);
   return told && [{ txHash: watched.hash, result: told }];

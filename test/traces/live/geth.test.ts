@@ -1,4 +1,4 @@
-// What the gateway makes of geth's tracers: the same in every method, whichever of them a node has.
+// Traces derived from geth's tracers: the same in every method, whichever tracers a node has.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { read } from "../../support/ask.ts";
 import { atDepth } from "../../support/depth.ts";
@@ -35,7 +35,7 @@ const all: readonly Case[] = [
     name: "more paid for data than for execution (EIP-7623)",
     transaction: { to: "0x".padEnd(42, "b"), data: `0x${"01".repeat(500)}` },
   },
-  // Of one at the top whose sender paid for data, nobody tells what it took.
+  // Not at the top with data that the sender pays for: there no answer tells the precompile's gas.
   ...callCases.filter(({ name }) => /precompile(?! at the top)/.test(name)),
   ...callCases.filter(({ name }) => name === TRANSFER || name === STOPPER),
   ...failingCases.filter(({ name }) => /STATICCALL/.test(name)),
@@ -43,7 +43,7 @@ const all: readonly Case[] = [
   ...delegationCases,
 ];
 
-/** Of the others every third is enough to notice what is true of none. */
+/** These cases run always; every third of the others is enough to find a general mistake. */
 const isAlwaysTried = ({ name }: Case): boolean => [TRANSFER, STOPPER, "a refund"].includes(name);
 const cases = atDepth(
   all.filter((one, index) => isAlwaysTried(one) || index % 3 === 0),
@@ -117,7 +117,7 @@ describe.skipIf(!isAnvilHere)("traces over geth's tracers (skipped: there is no 
 
     it("a trace and its vmTrace never contradict each other", async () => {
       await ofEach(async ({ hash, name }) => {
-        // One by one first: what is kept of them is to agree as well.
+        // First one by one: traces that the gateway keeps must agree as well.
         await read(url, "trace_transaction", hash);
         await read(url, "trace_replayTransaction", hash, ["vmTrace"]);
         const types = ["trace", "vmTrace"];

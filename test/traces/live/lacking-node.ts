@@ -1,9 +1,9 @@
-// A node in front of another one that does not have all of its methods.
+// A proxy before a node that lacks some of the node's methods.
 import { type PassingNode, startPassingNode } from "../../support/passing-node.ts";
 import { missing, type NodeCall } from "../../support/scripted-node.ts";
 
 export type LackingNode = PassingNode & {
-  /** What was asked of it and passed on. */
+  /** The calls that were passed on. */
   readonly asked: ReadonlySet<string>;
 };
 
@@ -17,7 +17,7 @@ export async function startLackingNode(url: string, lacks: RegExp): Promise<Lack
   return { ...node, asked };
 }
 
-/** "debug_traceTransaction callTracer", where a tracer is named. */
+/** The method, with the tracer if there is one: "debug_traceTransaction callTracer". */
 function whatOf({ method, params }: NodeCall): string {
   const { tracer } = Object(params[1]) as { tracer?: unknown };
   return [method, tracer].filter(Boolean).join(" ");

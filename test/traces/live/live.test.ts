@@ -1,5 +1,5 @@
-// The traces that the gateway derives over anvil, against what ethereumjs sees when it executes the same
-// transactions over the same states.
+// The traces that the gateway derives over anvil, compared with ethereumjs's execution of the same transactions over
+// the same states.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { read } from "../../support/ask.ts";
 import { atDepth } from "../../support/depth.ts";
@@ -59,7 +59,7 @@ describe.skipIf(!isAnvilHere)("traces over anvil (skipped: there is no anvil)", 
   });
 
   describe.each(names)("%s", (name) => {
-    /** Fails as soon as it is right. */
+    /** For a known deviation the test must fail, so that it reports when anvil becomes right. */
     const itIfTold = (part: Deviation["part"]) =>
       whyNot(name, part) === undefined ? it : it.fails;
 
@@ -125,7 +125,7 @@ describe.skipIf(!isAnvilHere)("traces over anvil (skipped: there is no anvil)", 
   });
 });
 
-/** Written by each block itself (EIP-2935, EIP-4788). */
+/** Contracts that each block itself writes to (EIP-2935, EIP-4788). */
 const systemContracts = [
   "0x0000f90827f1c53a10cb7a02335b175320002935",
   "0x000f3df6d732807ef1319fb7b8bb8522d0beac02",

@@ -1,5 +1,5 @@
-// The same transactions, told by nodes that lack what the gateway would rather ask: what it derives from
-// the next best is the same.
+// The same transactions over nodes that lack the method that the gateway prefers: its traces from the next best method
+// are the same.
 import { createTxFromRLP } from "@ethereumjs/tx";
 import { hexToBytes } from "@ethereumjs/util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ import {
   type WatchedChain,
 } from "./watched-chain.ts";
 
-/** A precompile has no steps, and revm does not tell of a self-destruct what it costs. */
+/** A precompile has no steps, and revm does not tell the cost of a self-destruct. */
 const isTopUntold = ({ truth: { top } }: Watched): boolean =>
   top.isPrecompile || top.selfDestruct !== undefined;
 
@@ -44,7 +44,7 @@ const ways: readonly Way[] = [
 ];
 
 const all = casesWith(atDepth(8, 60));
-/** Where the ways are alike, one case in three tells. */
+/** One case in three is enough in the quick run. */
 const cases = atDepth(
   all.filter((_, index) => index % 3 === 0),
   all,
@@ -54,11 +54,11 @@ type Way = {
   readonly way: string;
   readonly lacks: RegExp;
   /**
-   * Whether nothing but a callTracer tells what the top call used: what the receipt says, which is less its
-   * refunds, and no less than EIP-7623 wants.
+   * Whether only a callTracer tells the gas of the top call, so that the trace has the receipt's gas: less refunds, and at
+   * least the floor of EIP-7623.
    */
   readonly isGasOfReceipt: (watched: Watched) => boolean;
-  /** A flat trace of a failure has no result, so no output. */
+  /** Whether the way tells the output of a failed call: a flat trace of a failure has no result. */
   readonly tellsWhatReverted: boolean;
 };
 
@@ -71,7 +71,7 @@ describe.skipIf(!isAnvilHere)("ways to trace over anvil (skipped: there is no an
 
   afterAll(() => chain.close());
 
-  /** Asks a gateway over a node that lacks these methods of each case; gives what the node was asked. */
+  /** Makes calls for each case over a node that lacks these methods; returns the calls to the node. */
   async function askLacking(
     lacks: RegExp,
     look: (url: string, watched: Watched) => Promise<void>,

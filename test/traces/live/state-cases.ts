@@ -1,4 +1,4 @@
-// What transactions do to storage, balances and accounts, and the kinds of transactions that there are.
+// Effects of transactions on storage, balances and accounts, and all types of transactions.
 import { asm, call, create, placeOf } from "./assembler.ts";
 import { type Case, callees, calling } from "./case.ts";
 
@@ -6,7 +6,7 @@ const { keeper, reverter } = callees;
 const paid = { value: "0x64" };
 const stored = { storage: { 1: 5 } };
 const heir = placeOf("heir");
-/** Destroys itself, for the heir. */
+/** Code that destroys its contract in favour of the heir. */
 const doomed = asm(`${heir} SELFDESTRUCT`);
 const old = placeOf("old and doomed");
 const oldIs = (balance: bigint) => ({ accounts: { [old]: { code: doomed, balance } } });
@@ -49,13 +49,13 @@ export const stateCases: readonly Case[] = [
   calling("a refund", "0x00 0x01 SSTORE 0x00 0x02 SSTORE", { storage: { 1: 1, 2: 2 } }),
 ];
 
-/** Init code that leaves a contract of at most 32 bytes. */
+/** Init code for a contract of at most 32 bytes. */
 function bornWith(runtime: string): string {
   const size = (runtime.length - 2) / 2;
   return asm(`${runtime} 0x00 MSTORE ${oneByte(size)} ${oneByte(32 - size)} RETURN`);
 }
 
-/** Calls the address on the stack. */
+/** Calls the address on top of the stack. */
 function callTop(): string {
   return "0x00 0x00 0x00 0x00 0x00 DUP6 GAS CALL";
 }

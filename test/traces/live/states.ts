@@ -1,4 +1,4 @@
-// Accounts as anvil has them after a block, and all of a state as ethereumjs has it.
+// Accounts as anvil has them after a block, and a whole state in ethereumjs.
 import {
   bytesToHex,
   createAddressFromString,
@@ -14,7 +14,7 @@ import { common, type State } from "./chain.ts";
 
 export type Place = { readonly url: string; readonly block: number };
 
-/** The same accounts with the same slots, as the node has them after the block. */
+/** The accounts, with the same slots, as the node has them after the block. */
 export async function accountsAt(place: Place, { before, after }: Touched): Promise<Accounts> {
   const found = [...before.keys()].map(async (address) => {
     const slots = { ...before.get(address)?.storage, ...after.get(address)?.storage };
@@ -42,7 +42,7 @@ async function accountAt(
   return isEmpty ? undefined : { balance, nonce, code, storage };
 }
 
-/** A machine of ethereumjs that has it. */
+/** An EVM of ethereumjs with this state. */
 export async function machineWith(state: State): Promise<VM> {
   const vm = await createVM({ common, blockchain: hashesOf([]) });
   const { stateManager: manager } = vm;
@@ -57,7 +57,7 @@ export async function machineWith(state: State): Promise<VM> {
   return vm;
 }
 
-/** Addresses at which the node has something else. */
+/** The addresses whose accounts differ between the EVM and the state. */
 export async function differing({ stateManager: manager }: VM, state: State): Promise<string[]> {
   const found: string[] = [];
   for (const [name, { balance, nonce, code, storage }] of Object.entries(state)) {

@@ -1,4 +1,4 @@
-// What really happened in a transaction: the same one, executed by ethereumjs after all those before it.
+// The true execution of a transaction: ethereumjs executes it after all earlier ones.
 import { createBlock } from "@ethereumjs/block";
 import { createTxFromRLP } from "@ethereumjs/tx";
 import { hexToBytes, type PrefixedHexString } from "@ethereumjs/util";
@@ -13,7 +13,6 @@ export type Truth = {
   readonly recorded: Recorded;
 };
 
-/** Executes transactions one after the other. */
 export class Executor {
   readonly #vm: VM;
   /** One for each transaction. */

@@ -1,4 +1,4 @@
-// What the traces are of transactions that are not mined, and what is asked for in vain.
+// Traces of transactions that are not mined, and of unknown ones.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, read } from "../../support/ask.ts";
 import { calling } from "./case.ts";

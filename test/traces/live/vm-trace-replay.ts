@@ -1,4 +1,4 @@
-// Follows a `vmTrace` on a stack and a memory of its own, beside what ethereumjs did.
+// Replays a `vmTrace` on a stack and a memory of its own, beside the steps of ethereumjs.
 import { expect } from "vitest";
 import { expectedCost, isUnbegun, isWrittenAsDone, pushCount } from "./expected-operations.ts";
 import type { Frame, Step } from "./frames.ts";
@@ -19,7 +19,7 @@ type Executed = {
   readonly store: { readonly key: string; readonly val: string } | null;
 };
 
-/** Fails at the first thing that is told otherwise than it happened. */
+/** Fails at the first difference between the trace and the execution. */
 export function expectReplay({ code, ops }: VmTrace, frame: Frame, path = "top"): void {
   const steps = frame.steps.filter((step, at) => !isUnbegun(step, at, frame));
   const told = { code, pcs: ops.map(({ pc }) => pc) };
@@ -38,7 +38,7 @@ export function expectReplay({ code, ops }: VmTrace, frame: Frame, path = "top")
 type Machine = { stack: readonly bigint[]; memory: Uint8Array };
 type Place = { step: Step; next: Step | undefined; where: string };
 
-/** What can be said of an operation alone. */
+/** Checks an operation by itself. */
 function expectOperation({ cost, ex }: Operation, place: Place & { frame: Frame }): void {
   const { step, next, frame, where } = place;
   const isDone = next !== undefined || isWrittenAsDone(frame);
@@ -46,7 +46,7 @@ function expectOperation({ cost, ex }: Operation, place: Place & { frame: Frame 
   if (!ex) return;
   expect(cost, `${where}: cost`).toBe(Number(expectedCost(step)));
   const left = next?.gas ?? step.gas - step.cost;
-  // What a call returned unused cannot be known of the last operation of code that has no STOP.
+  // Code that ends without a STOP after a call has no later step that tells the gas that the call returned.
   if (next || frame.children.at(-1)?.after !== frame.steps.length)
     expect(ex.used, `${where}: used`).toBe(Number(left));
   const [key, val] = step.stack.slice(-2).toReversed().map(hex);

@@ -1,4 +1,4 @@
-// The chain with cases on it, what really happened in each, and the gateway over it.
+// The chain with the cases on it, the true execution of each, and the gateway over it.
 import { type RunningGateway, startGatewayProcess } from "../../support/gateway-process.ts";
 import type { Accounts } from "../state-recorder.ts";
 import type { Case } from "./case.ts";
@@ -8,7 +8,7 @@ import { Executor, type Truth } from "./truth.ts";
 
 export type Watched = Mined & {
   readonly truth: Truth;
-  /** What ethereumjs wrote, as the node has it before and after the block. */
+  /** The accounts that ethereumjs wrote, as the node has them before and after the block. */
   readonly before: Accounts;
   readonly after: Accounts;
 };
@@ -17,7 +17,7 @@ export type WatchedChain = {
   readonly url: string;
   /** By the names of the cases. */
   readonly byName: ReadonlyMap<string, Watched>;
-  /** Addresses at which the node has now something else than ethereumjs. */
+  /** The addresses whose present accounts differ between the node and ethereumjs. */
   differing(): Promise<readonly string[]>;
   close(): void;
 };
@@ -39,7 +39,7 @@ export async function startWatchedChain(cases: readonly Case[]): Promise<Watched
   return { url, byName, differing: async () => differing(vm, await wholeState(url)), close };
 }
 
-/** Its network is `main`. */
+/** Starts a gateway with the network `main`. */
 export const startGatewayOver = (nodeUrl: string): Promise<RunningGateway> => {
   const upstreams = [{ url: nodeUrl }];
   const chainId = Number(common.chainId());

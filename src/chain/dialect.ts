@@ -51,6 +51,18 @@ export type Fetched =
   /** The reply is not a block, or the receipts are not those of the block. */
   | { readonly kind: "garbage"; readonly reason: string };
 
+export type Failure = Exclude<Fetched, { kind: "fetched" }>;
+
+/** The failure of a fetch after a reply that is no result. @param maxBytes The limit of the reply, in bytes. */
+export function failureOf(reply: Reply, maxBytes: number): Failure {
+  if (reply.kind === "failed" && reply.isTooLarge) return tooLarge(`more than ${maxBytes} bytes`);
+  const reason =
+    reply.kind === "failed" ? reply.reason : reply.kind === "refused" ? reply.message : reply.kind;
+  return { kind: "failed", reason };
+}
+
+export const tooLarge = (reason: string): Failure => ({ kind: "too large", reason });
+
 /** The limits of one block. */
 export type BlockLimits = NetworkSettings["limits"]["block"];
 

@@ -5,18 +5,20 @@ import { type PlacedList, parseList } from "../jsonrpc/element-reader.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import type { Json } from "../proofs/json.ts";
-import type { Reply } from "../upstream/reply.ts";
 import {
   type Ask,
   type AskedNode,
   askingOf,
   type BlockLimits,
   type ChainDialect,
+  type Failure,
   type Fetched,
   type FetchTerms,
+  failureOf,
   LARGEST_NUMBER,
   type GivenBlock as ParsedBlock,
   type Reference,
+  tooLarge,
 } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
@@ -37,7 +39,7 @@ async function fetchBlock(
     "hash" in reference
       ? await ask("eth_getBlockByHash", [reference.hash, true])
       : await ask("eth_getBlockByNumber", [toQuantity(reference.number), true]);
-  if (reply.kind !== "result") return failed(reply, maxBytes);
+  if (reply.kind !== "result") return failureOf(reply, maxBytes);
   const read = await readBlock(reply.json, terms);
   if (read.kind !== "block") return read;
   const { block } = read;
@@ -58,16 +60,6 @@ async function fetchBlock(
   };
 }
 
-type Failure = Exclude<Fetched, { kind: "fetched" }>;
-
-function failed(reply: Reply, maxBytes: number): Failure {
-  if (reply.kind === "failed" && reply.isTooLarge) return tooLarge(`more than ${maxBytes} bytes`);
-  const reason =
-    reply.kind === "failed" ? reply.reason : reply.kind === "refused" ? reply.message : reply.kind;
-  return { kind: "failed", reason };
-}
-
-const tooLarge = (reason: string): Failure => ({ kind: "too large", reason });
 const garbage = (reason: string): Failure => ({ kind: "garbage", reason });
 
 const NO_RECEIPTS = Buffer.from("[]");
@@ -88,7 +80,7 @@ async function fetchReceipts(
       const reply = await ask(method, [reference]);
       if (reply.kind === "result") return isNull(reply.json) ? { kind: "unknown" } : reply.json;
       if (reply.kind === "missing") break;
-      if (reply.kind !== "refused") return failed(reply, bytes);
+      if (reply.kind !== "refused") return failureOf(reply, bytes);
     }
   }
   return receiptsOneByOne(transactions, { ask, limits });
@@ -107,7 +99,7 @@ async function receiptsOneByOne(
         .map((hash) => ask("eth_getTransactionReceipt", [hash])),
     );
     for (const reply of replies) {
-      if (reply.kind !== "result") return failed(reply, limits.bytes);
+      if (reply.kind !== "result") return failureOf(reply, limits.bytes);
       if (isNull(reply.json)) return { kind: "unknown" }; // a reorg removed the transaction meanwhile, or the node lags
       bytes += reply.json.length;
       if (bytes > limits.bytes) return tooLarge(`receipts of more than ${limits.bytes} bytes`);

@@ -104,6 +104,23 @@ describe("an epoch", () => {
     expect(await fetchEpoch({ number: 7 }, nodeWith(changed, later))).toEqual({ kind: "unknown" });
   });
 
+  it.each([
+    {
+      call: "cfx_getBlocksByEpoch",
+      reply: { kind: "failed", reason: "ECONNRESET" },
+      why: "ECONNRESET",
+    },
+    { call: "cfx_getLogs", reply: REFUSED, why: "no such epoch" },
+  ] as const)("says why it could not be fetched: $call", async ({ call, reply, why }) => {
+    const node = nodeWith();
+    const ask: AskedNode["ask"] = (method, ...rest) =>
+      method === call ? Promise.resolve(reply) : node.ask(method, ...rest);
+    expect(await fetchEpoch({ number: 7 }, { ...node, ask })).toEqual({
+      kind: "failed",
+      reason: why,
+    });
+  });
+
   it("with a log of a block that is not its own is not taken", async () => {
     const stray = { 'cfx_getLogs [{"fromEpoch":"0x7","toEpoch":"0x7"}]': [log("stray", 0)] };
     expect(await fetchEpoch({ number: 7 }, nodeWith(stray))).toMatchObject({ kind: "garbage" });

@@ -6,17 +6,19 @@ import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
-import type { Reply } from "../upstream/reply.ts";
 import {
   type Ask,
   askingOf,
   type BlockLimits,
   type ChainDialect,
+  type Failure,
   type Fetched,
   type FetchTerms,
+  failureOf,
   LARGEST_NUMBER,
   type Reference,
   type Tag,
+  tooLarge,
 } from "./dialect.ts";
 
 type Pivot = { readonly number: number; readonly hash: string; readonly json: Json };
@@ -96,7 +98,7 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
     ask("cfx_getBlocksByEpoch", [epoch]),
     ask("cfx_getLogs", [{ fromEpoch: epoch, toEpoch: epoch }]),
   ]);
-  if (blocks.kind !== "result") return failed(blocks);
+  if (blocks.kind !== "result") return failureOf(blocks, limits.bytes);
   const hashes = parsed(blocks.json);
   // The pivot has changed meanwhile, so the logs may be those of either pivot.
   if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
@@ -105,36 +107,28 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
   const given = logs.kind === "result" ? elementsOf(logs.json) : undefined;
   const isWhole = given !== undefined && given.length < SUSPICIOUS;
   const all = isWhole ? given : await logsOfEach(hashes, ask, limits);
-  if (!all) return failed(logs);
-  if (all === "too many" || all.length > limits.logs)
-    return tooLarge(`more than ${limits.logs} logs, or ${limits.bytes} bytes of them`);
+  if (!Array.isArray(all)) return all;
+  if (all.length > limits.logs) return tooLarge(`more than ${limits.logs} logs`);
   const after = await readPivot(epoch, ask);
   if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
   return (await terms.turns.do(asBlock(pivot, hashes, all))) ?? BEYOND_BLOCKS;
 }
-
-const failed = (reply: Reply): Fetched => ({
-  kind: "failed",
-  reason: reply.kind === "refused" ? reply.message : reply.kind,
-});
-const tooLarge = (reason: string): Fetched => ({ kind: "too large", reason });
 
 /** Fetches the logs of each block by itself, for an epoch with more logs than the node gives at once. */
 async function logsOfEach(
   hashes: readonly string[],
   ask: Ask,
   limits: BlockLimits,
-): Promise<Buffer[] | "too many" | undefined> {
+): Promise<Buffer[] | Failure> {
   const all: Buffer[] = [];
   let bytes = 0;
   for (const hash of hashes) {
     const reply = await ask("cfx_getLogs", [{ blockHashes: [hash] }]);
-    if (reply.kind === "failed" && reply.isTooLarge) return "too many";
-    if (reply.kind !== "result") return undefined;
+    if (reply.kind !== "result") return failureOf(reply, limits.bytes);
     bytes += reply.json.length;
-    if (bytes > limits.bytes) return "too many";
+    if (bytes > limits.bytes) return tooLarge(`more than ${limits.bytes} bytes of logs`);
     const logs = elementsOf(reply.json);
-    if (!logs) return undefined;
+    if (!logs) return { kind: "failed", reason: "the logs are not a list" };
     for (const log of logs) all.push(log); // a spread of all logs could exceed the limit of arguments
   }
   return all;

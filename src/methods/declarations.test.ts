@@ -127,7 +127,6 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
     /^filters\/(formatters|relayed-subscriptions)\./,
     "what is told whole, and what was missed, is asked for",
   ],
-  [/^upstream\/capabilities\/advice\./, "what nodes lack is told to operators"],
   [/^jsonrpc\/rpc-error\./, "what callers are told to do instead"],
   [/\/fake-|\/memory-state\./, "fakes of tests"],
 ];

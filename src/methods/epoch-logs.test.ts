@@ -80,6 +80,43 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
     expect(epochsOf(result)).toEqual(Array.from({ length: 64 }, (_, index) => 1837 + index));
   });
 
+  it("asks for as much as a node says that it takes at most", async () => {
+    const node = nodeWith((filter) => {
+      if (Number(filter.toEpoch) - Number(filter.fromEpoch) < 900) return [];
+      const data = "block_range_too_large: max_gap 900";
+      const message = "Filter error: to_epoch - from_epoch exceeds max_gap: 900";
+      return refusing({ code: -32602, message, data })();
+    });
+    const { asked } = await ask({ fromEpoch: "0x0" }, node);
+    expect(
+      askedFor(asked).map(({ fromEpoch, toEpoch }) => [fromEpoch, toEpoch].map(Number)),
+    ).toEqual([
+      [1001, 2000],
+      [1101, 2000],
+      [201, 1100],
+      [0, 200],
+    ]);
+  });
+
+  it("asks for wider pieces again below an epoch that has too many logs", async () => {
+    const dense = [logAt(NEWEST)];
+    const refused = refusing({
+      code: -32602,
+      message: "Invalid parameters: filter",
+      data: "too many logs",
+    });
+    const node: Script = {
+      ...nodeWith((filter) => {
+        if (filter.blockHashes) return dense;
+        return Number(filter.toEpoch) === NEWEST ? refused() : [];
+      }),
+      cfx_getBlocksByEpoch: [hashOf(NEWEST)],
+    };
+    const { result, asked } = await ask({ fromEpoch: "0x0" }, node);
+    expect(epochsOf(result)).toEqual([NEWEST]);
+    expect(askedFor(asked).length).toBeLessThan(30);
+  });
+
   it("does not take what a node of 2021 cut for the whole", async () => {
     const node = nodeWith((filter) => range(filter).slice(-100)); // its last hundred logs, without telling that it cut them
     const { result } = await ask({ fromEpoch: "0x0", offset: "0xc8", limit: "0x5" }, node);

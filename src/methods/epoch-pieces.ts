@@ -49,9 +49,10 @@ export async function logsOfNodes(
     const reply = await askLogs({ ...criteria, ...range }, context);
     if (reply.kind === "too large" && start < end) {
       const asked = end - start + 1;
+      const { most = asked } = reply;
       // A limit on the width concerns every query; a limit on the number of logs concerns this one only.
       if (reply.most !== undefined) ranges.limitedTo(reply.most);
-      width = Math.min(reply.most ?? asked, Math.max(1, Math.floor(asked / 2)));
+      width = most < asked ? most : Math.max(1, Math.floor(asked / 2));
       continue;
     }
     const whole = reply.kind === "logs" && wholeEpochs(reply.logs, { start, end }, context);
@@ -61,7 +62,9 @@ export async function logsOfNodes(
       continue;
     }
     found.add(whole.logs);
-    ranges.fitted(end - whole.from + 1);
+    const answered = end - whole.from + 1;
+    ranges.fitted(answered);
+    width = Math.min(ranges.width, answered * 2);
     end = whole.from - 1;
   }
 }

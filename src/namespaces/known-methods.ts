@@ -291,6 +291,8 @@ const NEVER =
 
 /** The namespaces of the declared methods, one of which a pattern may mean. */
 const DECLARED = /^(\*|eth_|net_|web3_|trace_|cfx_|headgate_|rpc\.)/;
+/** Names in the namespaces whose methods no node has: a pattern that fits them opens the gateway's own methods. */
+const OWN_NAMES = ["headgate_any", "rpc.any"];
 
 /**
  * Why an entry of an allow list is a mistake; undefined for an entry that may open something.
@@ -302,6 +304,7 @@ export function whyItOpensNothing(
 ): string | undefined {
   if (!isWild(entry)) return isNeverServed(entry) ? `this ${NEVER}` : undefined;
   const fits = matcherOf([entry]);
+  if (OWN_NAMES.some(fits)) return undefined;
   if (named.some((name) => isOpenByName(name) && fits(name))) return undefined;
   const found = knownMethods.filter(({ name }) => fits(name));
   if (found.some(({ kind }) => opensByPattern(kind))) return undefined;

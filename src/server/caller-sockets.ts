@@ -7,7 +7,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { Grant } from "../access/keys/key-ring.ts";
 import { RequestScope } from "../calls/caller.ts";
 import type { BodyAnswerer } from "../calls/life-of-a-call.ts";
-import { refusal } from "../calls/response.ts";
+import { type RpcResponse, refusal } from "../calls/response.ts";
 import type { Config } from "../config/schema.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

@@ -4,6 +4,7 @@ import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { atOnce } from "../../src/lib/turns.ts";
 import { declaredMethods } from "../../src/methods/catalogue.ts";
 import { type CallContext, checkParams, type NetworkFacts } from "../../src/methods/method.ts";
+import { LearnedRange } from "../../src/upstream/learned-range.ts";
 
 /** The upstreams' answers by method. A function gets the parameters, and may throw. */
 export type Script = Readonly<Record<string, unknown>>;
@@ -79,7 +80,7 @@ export function contextOf(
     signal: new AbortController().signal,
     setProvenance: () => undefined,
     provenance: undefined,
-    ranges: { width: 1000, limitedTo: () => undefined, fitted: () => undefined },
+    ranges: new LearnedRange(1000),
     payFor: async (method) => void asked.push([method]),
     isMissing: (method) => !(method in script),
     isAgreedUpon: () => false,

@@ -261,11 +261,14 @@ type Question<Subject, Value> = {
   readonly paramsJson: string;
 };
 
+type Hashed = { readonly hash: string };
+
+/** Reads a result once for each hash that the source holds the result against: of the subject, or of its block. */
 function readOnce<Subject, Value>(
   { source, subject, paramsJson }: Question<Subject, Value>,
   json: Buffer,
 ): Value | undefined {
-  const { hash = "" } = Object(subject) as { hash?: string };
+  const { block, hash = block?.hash } = Object(subject) as Partial<Hashed & { block: Hashed }>;
   const name = `${source.name} ${paramsJson} ${hash}`;
   const known = readings.get(json) ?? new Map<string, unknown>();
   readings.set(json, known);

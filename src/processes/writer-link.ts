@@ -1,6 +1,6 @@
 // Both ends of the link between the writer and the servers. A server calls the methods of `NetworkWriter`; the writer
 // answers, and sends the news of its chains to all servers. The messages pass through the supervisor.
-// docs/decisions/0039-the-link-to-the-writer.md says why the link uses no library.
+// docs/decisions/0039-the-link-to-the-writer-uses-no-library.md says why the link uses no library.
 import type { Logger } from "pino";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";

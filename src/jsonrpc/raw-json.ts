@@ -30,7 +30,7 @@ export const LONGEST_TEXT = 65_536;
 
 /**
  * A lasting copy of bytes that are valid for a moment: a string if they are ASCII. A buffer above 4 KiB would be a
- * separate allocation, which burdens the garbage collector (docs/decisions/0043-answers-are-texts.md).
+ * separate allocation, which burdens the garbage collector (docs/decisions/0043-stored-answers-are-strings.md).
  */
 export function lasting(bytes: Buffer): RawJson {
   if (bytes.length > LONGEST_TEXT || !isAscii(bytes)) return Buffer.from(bytes);
@@ -204,7 +204,7 @@ const WORTH_A_ROOM = 8;
 
 /**
  * Holds the answers of one batch, one behind the other. If the answers were strings, the garbage collector would move
- * them until the caller takes them (docs/decisions/0043-answers-are-texts.md).
+ * them until the caller takes them (docs/decisions/0043-stored-answers-are-strings.md).
  */
 export class AnswerRoom {
   readonly #chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 // Watches how much of its time this process works. It notices that the process stood still, because of work without
 // pauses, a swapping machine or a debugger. It also makes V8 save memory in calm times: otherwise V8 would keep the
-// pages that many calls once took (docs/decisions/0065-memory-is-given-back-when-it-is-calm.md).
+// pages that many calls once took (docs/decisions/0065-memory-is-given-back-under-low-load.md).
 import type { EventLoopUtilization } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";

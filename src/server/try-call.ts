@@ -1,5 +1,5 @@
 // Makes a call for an operator as one of the keys, without the key's text. Scope, limits, price and usage are those of
-// the key holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
+// the key holder's own call (docs/decisions/0058-operators-make-calls-as-a-key.md).
 import type { z } from "zod";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { tryRequest } from "../admin/schemas.ts";

@@ -10,6 +10,7 @@ const CHECKS = [
   "node scripts/questions.ts",
   "node scripts/type-names.ts",
   "node scripts/named-files.ts",
+  "node scripts/plain-sentences.ts",
   "node scripts/named-metrics.ts",
   "depcruise --output-type err src web packages/*/src test bench scripts",
   "knip --no-config-hints",

@@ -75,7 +75,7 @@ export class AuditTrail {
       await this.#append(actor, change);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#parts.log.error({ ...actor, ...change, reason }, "not in the audit trail");
+      this.#parts.log.error({ ...actor, ...change, reason }, "a change is not in the audit trail");
     }
   }
 
@@ -95,7 +95,7 @@ export class AuditTrail {
       );
       if (isChanged) return;
     }
-    throw new Error("the audit trail is written to by too many at once");
+    throw new Error("too many gateways write to the audit trail at once");
   }
 
   /**

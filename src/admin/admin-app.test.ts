@@ -88,7 +88,9 @@ describe("the admin API's way in", () => {
     expect(json).toMatchObject({ status: 500, detail: "internal error" });
     expect(text).not.toContain("a secret");
     const { requestId } = json as { requestId: string };
-    expect(logged).toMatchObject([{ requestId, text: "the admin API failed" }]);
+    expect(logged).toMatchObject([
+      { requestId, text: "a request to the admin API failed unexpectedly" },
+    ]);
   });
 });
 
@@ -107,7 +109,7 @@ describe("a role", () => {
     const needed = route[ROLE] ?? "read";
     if (covers(role, needed)) expect([200, 404, 422, 409]).toContain(status);
     else {
-      const detail = `this needs a token of the role ${needed}, and this one is of the role ${role}`;
+      const detail = `this request needs a token of the role ${needed}, and yours has the role ${role}`;
       expect(json).toMatchObject({ status: 403, detail });
       expect(logged).toEqual([{ refused: "role" }]);
     }

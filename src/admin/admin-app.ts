@@ -73,7 +73,7 @@ export function adminListener(
 
 const unreadable = (requestId: string): Response => {
   const headers = { "X-Request-Id": requestId };
-  return problemResponse(new Problem(400, "this is no request that can be read", { headers }));
+  return problemResponse(new Problem(400, "the request cannot be read", { headers }));
 };
 
 export function adminApp(options: AdminAppOptions, parts: AdminServerParts): AdminApp {
@@ -169,7 +169,7 @@ async function slowDown(context: AdminContext, parts: AdminServerParts): Promise
   const verdict = guesses.judge(address, clock.now());
   if (verdict.kind === "at once") return;
   if (verdict.kind === "turned away") throw problems.tooManyGuesses(verdict.retryAfterMs);
-  log.warn({ address }, "the admin API was asked many times without its token");
+  log.warn({ address }, "the admin API got many requests without a valid token");
   await clock.sleep(verdict.delayMs).finally(verdict.done);
 }
 
@@ -183,7 +183,7 @@ function problemOf(
     return new Problem(error.status, error.message, { cause: error, ...retryAfterOf(error) });
   if (error instanceof HTTPException)
     return new Problem(error.status, error.message, { cause: error });
-  log.error({ requestId, err: error }, "the admin API failed");
+  log.error({ requestId, err: error }, "a request to the admin API failed unexpectedly");
   return problems.internal(requestId, error);
 }
 
@@ -350,7 +350,7 @@ function addHealthAnswers(
 ): void {
   app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
   app.openapi(operationRoutes.readiness, async (context) => {
-    const reasons = await whyNotReady().catch(() => ["it cannot be told how the networks do"]);
+    const reasons = await whyNotReady().catch(() => ["the status of the networks cannot be read"]);
     return reasons.length === 0
       ? context.text("ready\n", 200)
       : context.text(`${reasons.join("\n")}\n`, 503);

@@ -130,7 +130,7 @@ export class AdminServer {
     const keys = await this.#keys.list().catch(() => undefined);
     if (keys?.every(({ status }) => status !== "active"))
       this.#log.warn(
-        "there are no keys: nobody is let in until one is made (headgate keys create)",
+        "there are no active keys: no caller is admitted until a key is made (headgate keys create)",
       );
   }
 

@@ -121,7 +121,7 @@ function otherHost({ header }: AdminRequest): Problem | undefined {
   const host = (header("host") ?? "").replace(/:\d*$/, "");
   if (isLoopback(host)) return undefined;
   return problems.elsewhere(
-    "without admin.token, only localhost, 127.0.0.1 and [::1] are answered as Host",
+    "without admin.token, the header Host must be localhost, 127.0.0.1 or [::1]",
   );
 }
 

@@ -18,23 +18,27 @@ const text = body("ConfigurationText", true);
 export const configurationRoutes = {
   show: createRoute({
     ...{ tags, ...at("get", "/configuration", "showConfiguration", "read") },
-    summary: "The configuration file without its secrets, and the last reloads.",
-    responses: { 200: json(configuration, "As it is now."), ...failures(503) },
+    summary: "Shows the configuration file without its secrets, and the last reloads.",
+    responses: {
+      200: json(configuration, "The present file, and the last reloads."),
+      ...failures(503),
+    },
   }),
   validate: createRoute({
     ...{ tags, ...at("post", "/configuration/validate", "validateConfiguration", "all") },
-    summary: "What another text would change, or what is wrong with it. Nothing is done.",
+    summary:
+      "Checks another text of the file: its mistakes, or the changes that it would make. Nothing is applied.",
     request: { body: text },
     responses: {
-      200: json(checked, "What it would do."),
+      200: json(checked, "The mistakes, or the changes."),
       ...failures(400, 411, 413, 415, 422, 503),
     },
   }),
   apply: createRoute({
     ...{ tags, ...at("post", "/configuration/apply", "applyConfiguration", "all") },
-    summary: "Replaces the file and reloads; where that is refused, the file is as it was.",
+    summary: "Replaces the file and reloads. If the reload is refused, the file stays as it was.",
     description:
-      "The text is written as it is: what refers to a variable goes on doing so, and what is hidden is put back from the file.",
+      "The text is written as it was sent: references to variables stay references. Hidden values are put back from the file.",
     request: {
       body: text,
       headers: z.object({
@@ -44,7 +48,7 @@ export const configurationRoutes = {
       }),
     },
     responses: {
-      200: json(replaced, "What changed; secrets are not shown."),
+      200: json(replaced, "The changes, without secrets."),
       ...failures(400, 409, 411, 412, 413, 415, 422, 503),
     },
   }),

@@ -32,7 +32,7 @@ export function addConsole(app: AdminApp): void {
     if (!isRead || !/\btext\/html\b/.test(context.req.header("accept") ?? "")) return next();
     const page = isBuilt ? await files(context, next) : undefined;
     if (!(page instanceof Response))
-      throw new Problem(503, "the console was not built: node scripts/bundle.mjs does it");
+      throw new Problem(503, "the console was not built: run node scripts/bundle.mjs");
     for (const [name, value] of Object.entries(PAGE_HEADERS)) page.headers.append(name, value);
     return page;
   });

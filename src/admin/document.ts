@@ -37,7 +37,7 @@ export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]>
       title: "Headgate admin API",
       version,
       description:
-        "On the admin port. With `admin.token` or `admin.tokens` every request carries one of them, of the role that `x-headgate-role` names or a later one of read, keys, all; without, only this machine is answered.",
+        "The API of the admin port. If `admin.token` or `admin.tokens` is configured, every request needs a token with the role that `x-headgate-role` names, or with a later one of read, keys, all. Without tokens, only requests from this machine are answered.",
       license: { name: "Apache-2.0" },
     },
     servers: [{ url: "http://127.0.0.1:8546" }],

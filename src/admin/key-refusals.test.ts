@@ -44,7 +44,13 @@ describe("what cannot be done with a key", () => {
       detail: "the key in-file is in the configuration file: change it there",
     },
     { verb: "POST", path: "/keys", body: { name: "in-file" }, status: 409 },
-    { verb: "POST", path: "/keys", body: "{", status: 400, detail: "the body is no JSON object" },
+    {
+      verb: "POST",
+      path: "/keys",
+      body: "{",
+      status: 400,
+      detail: "the body is not a JSON object",
+    },
     { verb: "POST", path: "/keys", body: "[]", status: 400 },
     { verb: "PATCH", path: "/keys/in-file", body: "5", status: 400 },
   ])("$verb $path answers $status", async ({ verb, path, body, status, detail }) => {

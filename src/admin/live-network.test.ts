@@ -30,8 +30,8 @@ describe("what is the matter with a node", () => {
     expect(troublesOf(ill).map(({ text }) => text)).toEqual([
       "unusable",
       "on another branch",
-      "given up for chain",
-      "tried again for logs",
+      "circuit breaker open for chain",
+      "circuit breaker half-open for logs",
       "failing 3.0/s",
       "paused for 2 s",
       "1 false answer",

@@ -31,8 +31,8 @@ export function troublesOf(node: Omit<LiveUpstream, "troubles">): Trouble[] {
   const all: readonly (Trouble | false | "")[] = [
     !isUsable && { text: "unusable", tone: "bad" },
     isElsewhere && { text: "on another branch", tone: "bad" },
-    open && { text: `given up for ${open}`, tone: "bad" },
-    tried && { text: `tried again for ${tried}`, tone: "warn" },
+    open && { text: `circuit breaker open for ${open}`, tone: "bad" },
+    tried && { text: `circuit breaker half-open for ${tried}`, tone: "warn" },
     failedPerSecond > 0 && { text: `failing ${rateText(failedPerSecond)}/s`, tone: "bad" },
     budget.pausedForMs > 0 && { text: `paused for ${waitText(budget.pausedForMs)}`, tone: "warn" },
     lies > 0 && { text: countText(lies, "false answer"), tone: "bad" },

@@ -31,43 +31,44 @@ export class Problem extends Error {
 
 export const problems = {
   wrongToken: () =>
-    new Problem(401, "this needs a token of the admin API: Authorization: Bearer …", {
+    new Problem(401, "this request needs a token of the admin API: Authorization: Bearer …", {
       headers: { "WWW-Authenticate": 'Bearer realm="headgate"' },
     }),
   /** The token is known, but its role does not suffice. */
   notOfRole: (role: string, needed: string) =>
     new Problem(
       403,
-      `this needs a token of the role ${needed}, and this one is of the role ${role}`,
+      `this request needs a token of the role ${needed}, and yours has the role ${role}`,
     ),
   tooManyGuesses: (retryAfterMs: number) =>
-    new Problem(429, "too many requests came without the token, try again later", {
+    new Problem(429, "too many requests came without a valid token: try again later", {
       headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) },
     }),
   tooManyWatching: (most: number) =>
-    new Problem(503, `${most} streams are open already`, { headers: { "Retry-After": "10" } }),
+    new Problem(503, `${most} event streams are open already`, {
+      headers: { "Retry-After": "10" },
+    }),
   tooManyTries: (most: { readonly ofToken: number; readonly ofAll: number }) =>
     new Problem(
       429,
-      `${most.ofToken} calls of one token are tried at once, and ${most.ofAll} in all: wait for an answer`,
+      `at most ${most.ofToken} calls of one token, and ${most.ofAll} in all, are tried at once: wait for an answer`,
       { headers: { "Retry-After": "1" } },
     ),
   elsewhere: (detail: string) => new Problem(403, detail),
   notJson: () => new Problem(415, "send Content-Type: application/json"),
-  malformed: (cause: unknown) => new Problem(400, "the body is no JSON object", { cause }),
+  malformed: (cause: unknown) => new Problem(400, "the body is not a JSON object", { cause }),
   lengthNotTold: () => new Problem(411, "send the body with a Content-Length, not in chunks"),
-  bodyTooLarge: (mostBytes: number) => new Problem(413, `a body may have ${mostBytes} bytes`),
+  bodyTooLarge: (mostBytes: number) =>
+    new Problem(413, `a body may have at most ${mostBytes} bytes`),
   mistakes: (mistakes: readonly string[]) =>
     new Problem(422, "there are mistakes; nothing was changed", { mistakes }),
   unknown: (detail: string) => new Problem(404, detail),
   conflict: (detail: string) => new Problem(409, detail),
-  changedMeanwhile: () =>
-    new Problem(412, "the file was changed since it was looked at: read it again"),
+  changedMeanwhile: () => new Problem(412, "the file was changed after you read it: read it again"),
   broken: (cause: unknown) => new Problem(400, "the request broke off", { cause }),
   internal: (requestId: string, cause: unknown) =>
     new Problem(500, "internal error", { requestId, cause }),
-  unknownPath: () =>
-    new Problem(404, "there is nothing here; GET /openapi.json tells what there is"),
+  unknownPath: () => new Problem(404, "there is no such path; GET /openapi.json lists the paths"),
   verbNotAllowed: (verb: string, allowed: readonly string[]) =>
     new Problem(405, `${verb} is not allowed here`, { headers: { Allow: allowed.join(", ") } }),
 };

@@ -83,7 +83,7 @@ export const body = (component: string, required: boolean) => ({
 
 const tags = ["keys"];
 const ofOneKey = { tags, request: { params: keyParameter } };
-const once = "The key. Its text is in this answer alone.";
+const once = "The key. No other response contains its text.";
 
 /** A route for a change of a key that needs only the key's name. */
 const act = <Word extends string>(
@@ -94,13 +94,13 @@ const act = <Word extends string>(
     ...ofOneKey,
     ...at("post", `/keys/{name}/${word}`, `${word}Key`, "keys"),
     ...told,
-    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
+    responses: { 200: json(shownKey, "The key after the change."), ...failures(404, 409, 503) },
   });
 
 export const keyRoutes = {
   list: createRoute({
     ...at("get", "/keys", "listKeys", "read"),
-    summary: "All keys, by name.",
+    summary: "Lists all keys by name.",
     tags,
     responses: {
       200: json(z.strictObject({ keys: listOf(shownKey) }), "The keys, without their texts."),
@@ -117,18 +117,18 @@ export const keyRoutes = {
   show: createRoute({
     ...ofOneKey,
     ...at("get", "/keys/{name}", "showKey", "read"),
-    summary: "One key.",
+    summary: "Shows one key.",
     responses: { 200: json(shownKey, "The key, without its text."), ...failures(404, 503) },
   }),
   update: createRoute({
     tags,
     ...at("patch", "/keys/{name}", "updateKey", "keys"),
-    summary: "Changes what a key may do.",
+    summary: "Changes the settings of a key.",
     description:
-      "A merge patch (RFC 7396): what is left out stays as it is, and null takes a setting away, also within a group such as `limits`.",
+      "A merge patch (RFC 7396): a setting that is left out stays as it is, and null removes a setting, also within a group such as `limits`.",
     request: { params: keyParameter, body: body("KeyChange", true) },
     responses: {
-      200: json(shownKey, "The key as it is now."),
+      200: json(shownKey, "The key after the change."),
       ...failures(400, 404, 409, 411, 413, 415, 422, 503),
     },
   }),
@@ -141,11 +141,11 @@ export const keyRoutes = {
     responses: { 200: json(madeKey, once), ...failures(400, 404, 409, 411, 413, 415, 422, 503) },
   }),
   revoke: act("revoke", {
-    summary: "Ends a key for good.",
-    description: "Everywhere within a second. Its name stays taken.",
+    summary: "Revokes a key for good.",
+    description: "The key stops working everywhere within a second. Its name stays taken.",
   }),
-  disable: act("disable", { summary: "Lets a key rest." }),
-  enable: act("enable", { summary: "Lets a disabled key work again." }),
+  disable: act("disable", { summary: "Disables a key until it is enabled again." }),
+  enable: act("enable", { summary: "Enables a disabled key." }),
 };
 
 const number = (description: string) =>
@@ -161,22 +161,25 @@ const wholeText = (expected: string, form: RegExp) =>
 
 const range = {
   from: z.string().optional().openapi({
-    description: "The first day, UTC; left out: the first of the month in which the range ends.",
+    description:
+      "The first day, UTC; left out: the first day of the month in which the range ends.",
     example: "2026-11-01",
   }),
   to: z.string().optional().openapi({
-    description: "The last day, UTC, itself included; left out: today.",
+    description: "The last day, UTC, inclusive; left out: today.",
     example: "2026-11-30",
   }),
-  network: z.string().optional().openapi({ description: "Of one network alone." }),
+  network: z
+    .string()
+    .optional()
+    .openapi({ description: "The network whose usage is wanted; left out: all networks." }),
   rows: z
     .enum(["all", "none"], { error: "expected all or none" })
     .optional()
-    .openapi({ description: "none: the sums alone. Left out: all." }),
-  format: z
-    .enum(["json", "csv"], { error: "expected json or csv" })
-    .optional()
-    .openapi({ description: "Left out: as `Accept` says." }),
+    .openapi({ description: "none: the response has only the sums. Left out: all." }),
+  format: z.enum(["json", "csv"], { error: "expected json or csv" }).optional().openapi({
+    description: "The format of the response; left out: the format that `Accept` asks for.",
+  }),
 };
 
 const usageAnswer = {
@@ -206,76 +209,77 @@ const ofNode = <Word extends string>(
     tags: operation,
     request: { params: nodeParameters },
     ...told,
-    responses: { 200: json(drained, "As it is now."), ...failures(404, 503) },
+    responses: { 200: json(drained, "The upstream after the change."), ...failures(404, 503) },
   });
 
 export const nodeRoutes = {
   drain: ofNode("drain", {
-    summary: "Spares a node.",
+    summary: "Drains a node.",
     description:
-      "It gets no calls while another node of the network is usable; its running calls end. In all processes of this gateway, and over reloads; a gateway that is started anew asks it again.",
+      "The node gets no calls while another node of the network is usable; its running calls end. The drain holds for all gateways that share a state, over reloads and restarts, until an operator undrains the node.",
   }),
   undrain: ofNode("undrain", {
-    summary: "Asks a node again that was spared.",
-    description: "Where it was not, nothing is done.",
+    summary: "Ends the drain of a node.",
+    description: "For a node that is not drained, nothing changes.",
   }),
 };
 
 export const sessionRoutes = {
   show: createRoute({
     ...{ tags: operation, ...open("get", "/session", "showSession") },
-    summary: "Who asks: by a session's cookie, by a token, or from this machine.",
-    responses: { 200: json(session, "And what it may do."), ...failures() },
+    summary:
+      "Shows the operator of the request, known by the cookie of a session, by a token, or as this machine.",
+    responses: { 200: json(session, "The operator and its role."), ...failures() },
   }),
   begin: createRoute({
     ...{ tags: operation, ...open("post", "/session", "beginSession") },
     summary: "Begins a session of the console: a cookie that stands for a token.",
-    description: "For 12 hours, and until the gateway is started anew.",
+    description: "A session lasts for 12 hours, at most until the gateway is restarted.",
     request: { body: body("Login", true) },
     responses: {
-      200: json(session, "With the cookie."),
+      200: json(session, "The operator; a header of the response sets the cookie."),
       ...failures(400, 411, 413, 415, 422),
     },
   }),
   end: createRoute({
     ...{ tags: operation, ...open("post", "/session/end", "endSession") },
     summary: "Ends the session of the cookie.",
-    responses: { 200: json(session, "Nobody is logged in."), ...failures() },
+    responses: { 200: json(session, "Nobody is logged in any more."), ...failures() },
   }),
 };
 
 export const operationRoutes = {
   usage: createRoute({
     ...at("get", "/usage", "readUsage", "read"),
-    summary: "The bill of all keys, or of one.",
+    summary: "Reads the bill of all keys, or of one key.",
     tags: ["usage"],
     request: { query: z.strictObject({ ...range, key: z.string().optional() }) },
     responses: { 200: usageAnswer, ...failures(422, 503) },
   }),
   usageOfKey: createRoute({
     ...at("get", "/keys/{name}/usage", "readKeyUsage", "read"),
-    summary: "The bill of one key.",
+    summary: "Reads the bill of one key.",
     tags: ["keys", "usage"],
     request: { params: keyParameter, query: z.strictObject(range) },
     responses: { 200: usageAnswer, ...failures(404, 422, 503) },
   }),
   usageHours: createRoute({
     ...at("get", "/keys/{name}/usage/hours", "readKeyUsageHours", "read"),
-    summary: "What one key did by hour.",
+    summary: "Reads the usage of one key by hour.",
     tags: ["keys", "usage"],
     request: { params: keyParameter },
-    responses: { 200: json(usageHours, "The last 48 hours."), ...failures(404, 503) },
+    responses: { 200: json(usageHours, "The usage of the last 48 hours."), ...failures(404, 503) },
   }),
   status: createRoute({
     ...{ tags: operation, ...at("get", "/status", "readStatus", "read") },
-    summary: "How the networks and their upstreams do.",
-    responses: { 200: json(status, "As this moment knows it."), ...failures(503) },
+    summary: "Reads the status of the networks and their upstreams.",
+    responses: { 200: json(status, "The present status."), ...failures(503) },
   }),
   calls: createRoute({
     ...{ tags: operation, ...at("get", "/calls", "readCalls", "read") },
-    summary: "The slow and failed calls of late, with their stories.",
+    summary: "Reads the recent slow and failed calls, with their stories.",
     description:
-      "As many as `tail.calls` says, of each process; none where nothing is configured. Of these, those that fit.",
+      "Each process keeps as many calls as `tail.calls` says, by default none. The parameters select some of these calls.",
     request: {
       query: z.strictObject({
         network: z.string().optional(),
@@ -286,20 +290,20 @@ export const operationRoutes = {
             error: "expected ok, refused, unavailable or failed",
           })
           .optional(),
-        slowerThanMs: number("Those that took as long, in milliseconds."),
-        limit: number("How many at most."),
+        slowerThanMs: number("Only calls that took at least this many milliseconds."),
+        limit: number("The most calls in the response; left out: all."),
       }),
     },
-    responses: { 200: json(callTail, "The newest first."), ...failures(422, 503) },
+    responses: { 200: json(callTail, "The calls, newest first."), ...failures(422, 503) },
   }),
   events: createRoute({
     ...{ tags: operation, ...at("get", "/events", "watchStatus", "read") },
-    summary: "How the networks do, each second: server-sent events.",
+    summary: "Watches the status of the networks, as server-sent events once a second.",
     description:
-      "The first event may be `history`, a LiveHistory: what was before. The data of each event `status` is a LiveStatus. Who reads slowly misses some; one that the gateway cannot make is an event `unknown`.",
+      "The first event may be `history`; its data is a LiveHistory, with the rates of the last half an hour. The data of each event `status` is a LiveStatus. A caller that reads slowly misses events. An event `unknown` says that the gateway could not make the status.",
     responses: {
       200: {
-        description: "Until the caller or the gateway ends it.",
+        description: "A stream of events, until the caller or the gateway ends it.",
         content: { "text/event-stream": { schema: z.union([liveStatus, liveHistory]) } },
       },
       ...failures(503),
@@ -307,47 +311,52 @@ export const operationRoutes = {
   }),
   reload: createRoute({
     ...{ tags: operation, ...at("post", "/reload", "reload", "all") },
-    summary: "Reads the configuration again and applies what changed in it, as one step.",
+    summary: "Reads the configuration again and applies all its changes in one step.",
     responses: {
-      200: json(reloaded, "What changed; secrets are not shown."),
+      200: json(reloaded, "The changes, without secrets."),
       ...failures(409, 422, 503),
     },
   }),
   audit: createRoute({
     ...{ tags: operation, ...at("get", "/audit", "readAudit", "read") },
-    summary: "Who changed what, and when; newest first.",
+    summary: "Reads the audit trail: each change with its author and time, newest first.",
     description:
-      "Of all gateways over one state, by this API, the command line and signals; the newest 10,000 at least.",
+      "The trail has the changes by this API, by the command line and by signals, of all gateways that share a state. At least the newest 10,000 changes are kept.",
     request: {
       query: z.strictObject({
         before: wholeText("a whole number", /^\d{1,15}$/)
           .optional()
-          .openapi({ description: "Entries of lower numbers: `next` of the page before." }),
+          .openapi({
+            description: "Only entries with lower numbers: the `next` of the previous page.",
+          }),
         limit: wholeText("1 to 1000", /^([1-9]\d{0,2}|1000)$/)
           .optional()
-          .openapi({ description: "How many; left out: 100." }),
+          .openapi({ description: "The most entries in the response; left out: 100." }),
       }),
     },
-    responses: { 200: json(auditPage, "A page of it."), ...failures(422, 503) },
+    responses: { 200: json(auditPage, "A page of the audit trail."), ...failures(422, 503) },
   }),
   metrics: createRoute({
     ...{ tags: operation, ...at("get", "/metrics", "readMetrics", "read") },
-    summary: "What is counted, for Prometheus.",
-    responses: { 200: plainText("The text format."), ...failures(503) },
+    summary: "Reads the metrics, for Prometheus.",
+    responses: { 200: plainText("The metrics in Prometheus' text format."), ...failures(503) },
   }),
   health: createRoute({
     ...{ tags: operation, ...open("get", "/healthz", "readHealth") },
-    summary: "Whether the process lives. Needs no token.",
-    responses: { 200: plainText("It does.") },
+    summary: "Checks whether the process is alive. Needs no token.",
+    responses: { 200: plainText("The process is alive.") },
   }),
   readiness: createRoute({
     ...{ tags: operation, ...open("get", "/readyz", "readReadiness") },
-    summary: "Whether every network can be served. Needs no token.",
-    responses: { 200: plainText("It can."), 503: plainText("Why not, one line each.") },
+    summary: "Checks whether every network can be served. Needs no token.",
+    responses: {
+      200: plainText("Every network can be served."),
+      503: plainText("The reasons why not, one line each."),
+    },
   }),
   document: createRoute({
     ...{ tags: operation, ...at("get", "/openapi.json", "readDocument", "read") },
-    summary: "This document.",
+    summary: "Reads this document.",
     responses: { 200: json(z.object({ openapi: z.string() }), "OpenAPI 3.1."), ...failures() },
   }),
 };

@@ -19,7 +19,7 @@ const isKept = z
   .literal(false)
   .optional()
   .describe(
-    "false: the state cannot be written now. It holds in memory, and is kept as soon as that is possible.",
+    "false: the state cannot be written now. The change holds in memory, and is written as soon as that is possible.",
   );
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
@@ -35,18 +35,22 @@ const wholeKey = described(keyRequest);
 const { name: _name, profile: _profile, ...settings } = wholeKey.properties ?? {};
 const shownSettings: object = {
   ...{ type: "object", additionalProperties: false, properties: settings },
-  description: "As they would be written in the file.",
+  description: "The settings as they would be written in the file.",
 };
 
 const keyFields = {
   name: z.string(),
   source: z
     .enum(["file", "made"])
-    .describe("Keys of the configuration file are changed there, and by a reload."),
+    .describe(
+      "file: the key is in the configuration file, and is changed there and by a reload; made: the key was made at runtime.",
+    ),
   status: z.enum(["active", "disabled", "expired", "revoked"]),
   createdAt: time.optional(),
   rotatedAt: time.optional(),
-  oldKeyWorksUntil: time.optional().describe("The text from before the last rotation."),
+  oldKeyWorksUntil: time
+    .optional()
+    .describe("The time until which the text from before the last rotation works."),
   revokedAt: time.optional(),
   isKept,
   settings: z.custom<Omit<KeyRequest, "name">>().openapi(shownSettings),
@@ -57,7 +61,7 @@ export const shownKey = z.strictObject(keyFields).openapi("Key");
 export const madeKey = z
   .strictObject({
     ...keyFields,
-    key: z.string().describe("The key itself. It is told this once, and is kept nowhere."),
+    key: z.string().describe("The key itself. It is shown only this once, and is stored nowhere."),
   })
   .openapi("MadeKey");
 
@@ -67,8 +71,13 @@ export const problem = z
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    mistakes: listOf(z.string()).optional().describe("One line each, with its path."),
-    requestId: z.string().optional().describe("Of our own faults: the log has it too."),
+    mistakes: listOf(z.string())
+      .optional()
+      .describe("The mistakes, one line each, with their paths."),
+    requestId: z
+      .string()
+      .optional()
+      .describe("The id of a request that failed because of the gateway; the log has it too."),
   })
   .openapi("Problem");
 
@@ -78,8 +87,11 @@ const counted = Object.entries(COUNTS).map(([name, what]) => [
 ]);
 const counts = {
   ...(Object.fromEntries(counted) as Record<keyof typeof COUNTS, typeof count>),
-  cost: z.number().optional().describe("By the configured prices; left out without any."),
-  savedCost: z.number().optional(),
+  cost: z
+    .number()
+    .optional()
+    .describe("The cost by the configured prices; left out when there are none."),
+  savedCost: z.number().optional().describe("The cost that saved calls would have had."),
 };
 
 const usageRow = z
@@ -93,20 +105,20 @@ export const usageReport = z
     from: day,
     to: day,
     currency: z.string().optional(),
-    rows: listOf(usageRow).describe("By day, key, network and method."),
+    rows: listOf(usageRow).describe("The usage by day, key, network and method."),
     keys: sumsBy("the name of the key"),
     networks: sumsBy("network"),
     methods: sumsBy("method"),
-    days: sumsBy("day, of those on which anything was done"),
+    days: sumsBy("day; days without usage are left out"),
     total: sum,
   })
   .openapi("Bill");
 
 export const usageHours = z
   .strictObject({
-    hours: listOf(z.strictObject({ at: time.describe("When it began."), ...counts })).describe(
-      "Each of the last 48, the running one last; without costs.",
-    ),
+    hours: listOf(
+      z.strictObject({ at: time.describe("The time when the hour began."), ...counts }),
+    ).describe("The last 48 hours, the running hour last; without costs."),
   })
   .openapi("UsageHours");
 
@@ -121,23 +133,28 @@ const breaker = z.strictObject({
 const reach = z
   .union([z.literal("all"), z.int()])
   .optional()
-  .describe("All blocks, or at least so many of the newest.");
+  .describe("All blocks, or at least this many of the newest.");
 
 const upstreamStatus = z
   .strictObject({
     upstream: z.string(),
     isUsable: z.boolean(),
-    head: z.int().optional().describe("Left out while the node has not told it."),
+    head: z
+      .int()
+      .optional()
+      .describe("The newest block of the node; left out while the node has reported none."),
     lagBlocks: z.number(),
     lagSeconds: z.number(),
-    isElsewhere: z.boolean().describe("Its head is not on the chain that is followed."),
+    isElsewhere: z.boolean().describe("Whether the node's head is not on the followed chain."),
     isDrained: z
       .boolean()
-      .describe("An operator spares it: it is asked only while no other is usable."),
+      .describe(
+        "Whether an operator drained the node: then it is asked only while no other node is usable.",
+      ),
     drained: z
       .strictObject({ who: z.string(), at: time })
       .optional()
-      .describe("Who did, and when."),
+      .describe("The operator who drained the node, and the time."),
     inFlight: z.int(),
     groups: listOf(breaker),
     budget: z.strictObject({
@@ -147,11 +164,13 @@ const upstreamStatus = z
       monthLeft: z.number().optional(),
     }),
     lackedMethods: z.int(),
-    lacked: texts.describe("Some of these, the ones that were found last."),
+    lacked: texts.describe("Some of the lacked methods: those that were found last."),
     reaches: z
       .strictObject({ state: reach, history: reach, traces: reach })
       .optional()
-      .describe("How far back it is known to reach; what is not known is left out."),
+      .describe(
+        "The blocks for which the node is known to have state, history and traces; unknown ones are left out.",
+      ),
   })
   .openapi("UpstreamStatus");
 
@@ -174,24 +193,24 @@ export const status = z
   })
   .openapi("Status");
 
-const ms = z.number().describe("In milliseconds.");
-const sinceBegin = z.number().describe("From the call's beginning, in milliseconds.");
+const ms = z.number().describe("A time in milliseconds.");
+const sinceBegin = z.number().describe("The time since the call's beginning, in milliseconds.");
 
 const tailedCall = z
   .strictObject({
-    at: time.describe("When it came."),
+    at: time.describe("The time when the call arrived."),
     network: z.string(),
     key: z.string(),
-    request: z.string().describe("As `X-Request-Id` said, and the log."),
+    request: z.string().describe("The request id, as in `X-Request-Id` and in the log."),
     trace: z.string().optional(),
-    method: z.string().describe("Of the catalogue, or `other`."),
-    id: z.string().describe("As the caller wrote it, in JSON."),
+    method: z.string().describe("A method of the catalogue, or `other`."),
+    id: z.string().describe("The call's id as the caller wrote it, in JSON."),
     outcome: z.enum(["ok", "refused", "unavailable", "failed"]),
-    code: z.int().optional().describe("Of the error that was answered."),
+    code: z.int().optional().describe("The code of the error that was answered."),
     source: z
       .enum(["store", "upstream", "local", "merged"])
       .describe(
-        "What the answer stands on; `merged`: the answer to an equal call that was under way.",
+        "The source of the answer; `merged`: the answer to an equal call that was in flight.",
       ),
     proof: z.enum(["none", "partial", "full"]).optional(),
     block: z.strictObject({ number: z.int(), hash: z.string() }).optional(),
@@ -209,28 +228,34 @@ const tailedCall = z
         why: z
           .string()
           .optional()
-          .describe("Why a further one was asked: `failed`, `cross-check` or `slow`."),
+          .describe(
+            "The reason why a further upstream was asked: `failed`, `cross-check` or `slow`.",
+          ),
         atMs: sinceBegin,
-        ms: ms.optional().describe("Left out: it had not answered when the call ended."),
-        kind: z.string().optional().describe("What its reply was, such as `result`."),
-        code: z.int().optional().describe("Of its refusal."),
-        reason: z.string().optional().describe("Of its failure."),
+        ms: ms
+          .optional()
+          .describe(
+            "The time until the reply, in milliseconds; left out if there was none when the call ended.",
+          ),
+        kind: z.string().optional().describe("The kind of the reply, such as `result`."),
+        code: z.int().optional().describe("The code of a refusal."),
+        reason: z.string().optional().describe("The reason of a failure."),
       }),
-    ).describe("The upstreams that were asked, in their order."),
-    leftOut: count.describe("Further ones that were asked."),
+    ).describe("The attempts at upstreams, in their order."),
+    leftOut: count.describe("The number of further attempts, which are not listed."),
   })
   .openapi("TailedCall");
 
-const rate = z.number().describe("A second, over the last ten.");
+const rate = z.number().describe("A rate per second, over the last ten seconds.");
 
 const evidence = z
   .strictObject({
     at: time,
     upstream: z.string(),
     kind: z.enum(["false answer", "failed proof", "disagreement"]),
-    about: z.string().describe("The method, or the part of which block."),
-    said: z.string().optional().describe("The beginning of what the node said."),
-    found: z.string().describe("What shows that this is not so."),
+    about: z.string().describe("The method, or the block and its part."),
+    said: z.string().optional().describe("The beginning of the node's answer."),
+    found: z.string().describe("The finding that contradicts the answer."),
   })
   .openapi("Evidence");
 
@@ -239,8 +264,10 @@ const reorganisation = z
   .strictObject({
     at: time,
     fork: block.describe("The newest block that both branches have."),
-    removed: listOf(block).describe("The oldest six of the branch that was left."),
-    added: listOf(block).describe("The oldest six of the branch that was taken."),
+    removed: listOf(block).describe(
+      "The oldest blocks of the branch that was removed, at most six.",
+    ),
+    added: listOf(block).describe("The oldest blocks of the branch that was added, at most six."),
     removedCount: count,
     addedCount: count,
   })
@@ -248,37 +275,45 @@ const reorganisation = z
 
 const liveUpstream = upstreamStatus
   .extend({
-    callsPerSecond: rate.describe("A second, for callers."),
-    failedPerSecond: rate.describe("Of these, those without a result or a refusal."),
+    callsPerSecond: rate.describe("The calls a second that the node was sent for callers."),
+    failedPerSecond: rate.describe(
+      "The part of these calls that brought neither a result nor a refusal, a second.",
+    ),
     caught: z
       .strictObject({ lies: count, proofFailures: count, dissents: count })
       .describe(
-        "False answers, blocks whose proof failed, answers that others did not agree with.",
+        "The numbers of false answers, of blocks whose proof failed, and of answers with which other vendors did not agree.",
       ),
     troubles: listOf(
       z.strictObject({ text: z.string(), tone: z.enum(["bad", "warn", "plain"]) }),
-    ).describe("What is the matter with it in words, the worst first; none: it does well."),
+    ).describe(
+      "The problems of the upstream in words, the worst first; empty for a healthy upstream.",
+    ),
   })
   .openapi("LiveUpstream");
 
 const callRates = z
   .strictObject({
-    calls: rate.describe("Answered, with a result or an error."),
-    store: rate.describe("From the store."),
-    merged: rate.describe("With the answer to an equal call."),
-    here: rate.describe("Computed by the gateway."),
-    failed: rate.describe("No upstream could answer, or the gateway is at fault."),
-    refused: rate.describe("Answered with another error: the caller's, or of what was called."),
+    calls: rate.describe("Calls answered with a result or an error."),
+    store: rate.describe("Calls answered from the store."),
+    merged: rate.describe("Calls that got the answer to an equal call."),
+    here: rate.describe("Calls whose answer the gateway computed."),
+    failed: rate.describe(
+      "Calls that failed because no upstream could answer, or because of the gateway.",
+    ),
+    refused: rate.describe(
+      "Calls answered with another error: a mistake of the caller, or an error of the execution.",
+    ),
     medianMs: ms.optional(),
     p99Ms: ms.optional(),
   })
-  .describe("Calls a second, over the last ten.");
+  .describe("Calls per second, over the last ten seconds.");
 
 export const liveHistory = z
   .strictObject({
     past: listOf(
       z.strictObject({
-        ageSeconds: z.number().describe("How long ago it was so, when it is told."),
+        ageSeconds: z.number().describe("The age of the point when the event is sent, in seconds."),
         networks: listOf(
           networkStatus.pick({ network: true }).extend({
             perSecond: callRates,
@@ -286,7 +321,7 @@ export const liveHistory = z
           }),
         ),
       }),
-    ).describe("Every ten seconds of the last half an hour, the oldest first."),
+    ).describe("One point for every ten seconds of the last half an hour, oldest first."),
   })
   .openapi("LiveHistory");
 
@@ -297,17 +332,19 @@ export const liveStatus = z
       networkStatus.extend({
         headAgeSeconds: z.number().optional(),
         isStale: z.boolean(),
-        reorganisations: count.describe("Since the gateway began."),
-        lastReorganisations: listOf(reorganisation).describe("Five at most, the newest first."),
+        reorganisations: count.describe("The number of reorganisations since the gateway started."),
+        lastReorganisations: listOf(reorganisation).describe(
+          "The last reorganisations, at most five, newest first.",
+        ),
         evidence: listOf(evidence).describe(
-          "What nodes were caught at: five of each at most, the newest first.",
+          "The evidence against nodes, such as false answers: at most five of each node, newest first.",
         ),
         perSecond: callRates,
         upstreams: listOf(liveUpstream),
       }),
     ),
     calls: listOf(tailedCall).describe(
-      "Slow and failed ones that came since the last event, the newest first.",
+      "The slow and failed calls since the last event, newest first.",
     ),
   })
   .openapi("LiveStatus");
@@ -315,41 +352,49 @@ export const liveStatus = z
 export const callTail = z.strictObject({ calls: listOf(tailedCall) }).openapi("CallTail");
 
 const changed = listOf(z.string()).describe(
-  "One line for each setting; empty: nothing changed. Secrets are not shown.",
+  "The changed settings, one line each, without secrets; empty when nothing changed.",
 );
-const mistakes = listOf(z.string()).describe("One line each, with its path.");
+const mistakes = listOf(z.string()).describe("The mistakes, one line each, with their paths.");
 
 export const checked = z
   .strictObject({ mistakes, changed })
-  .describe("What a text would do in the place of the configuration.")
+  .describe("The effect of a text in the place of the configuration: its mistakes, or its changes.")
   .openapi("CheckedConfiguration");
 
 export const configuration = z
   .strictObject({
-    path: z.string().optional().describe("Of the file; left out: there is none."),
+    path: z.string().optional().describe("The path of the file; left out when there is none."),
     text: z
       .string()
       .optional()
       .describe(
-        "The file as it is now. What may be a secret, and comments, are `‹hidden 1›` and so on: in a text that is sent they stand for themselves. Left out: it cannot be shown.",
+        "The present text of the file. Comments, and values that may be secrets, are replaced by the marks `‹hidden 1›` and so on; in a text that is sent, the marks stand for the hidden values. Left out when the file cannot be shown.",
       ),
-    version: z.string().optional().describe("For `If-Match`."),
-    whyNotWritable: z.string().optional().describe("Left out: it can be replaced."),
-    pending: checked.describe("What a reload would do now; nothing: the file is what runs."),
+    version: z.string().optional().describe("The version of the file, for `If-Match`."),
+    whyNotWritable: z
+      .string()
+      .optional()
+      .describe("The reason why the file cannot be replaced; left out when it can."),
+    pending: checked.describe(
+      "The effect of a reload now; empty when the file is the running configuration.",
+    ),
     reloads: listOf(
       z.strictObject({
         at: time,
         who: z.string(),
         from: z.string(),
         outcome: z.enum(["reloaded", "mistakes", "refused"]),
-        lines: texts.unwrap().describe("What changed, what is wrong, or why it was refused."),
+        lines: texts.unwrap().describe("The changes, the mistakes, or the reason of the refusal."),
       }),
-    ).describe("The last 20 since the gateway began, the newest first."),
+    ).describe("The last reloads since the gateway started, at most 20, newest first."),
   })
   .openapi("Configuration");
 
 export const replaced = z
-  .strictObject({ changed, version: z.string().describe("Of the file as it is now.") })
+  .strictObject({
+    changed,
+    version: z.string().describe("The version of the file after the change."),
+  })
   .openapi("ReplacedConfiguration");
 
 export const configurationText = z.strictObject({
@@ -360,31 +405,36 @@ export const configurationText = z.strictObject({
 
 export const tryRequest = z.strictObject({
   network: z.string(),
-  key: z.string().describe("The name of a key that works: it is charged."),
+  key: z.string().describe("The name of an active key, which is charged for the call."),
   method: z.string().max(128),
   params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
   origin: z
     .string()
     .max(256)
     .optional()
-    .describe("The web origin that it is said to come from; a key may be bound to some."),
+    .describe("The web origin that the call is given, for keys that are bound to origins."),
   address: z
     .union([z.ipv4(), z.ipv6()], { error: "expected an IP address" })
     .optional()
-    .describe("The address that it is said to come from; a key may be bound to some."),
+    .describe("The address that the call is given, for keys that are bound to addresses."),
 });
 
 export const tried = z
   .strictObject({
-    status: z.int().describe("Of HTTP, as the key's holder would have got it."),
+    status: z.int().describe("The HTTP status that the key's holder would have got."),
     answer: z.string().describe("The JSON-RPC response, as JSON."),
-    isWhole: z.boolean().describe("false: the answer is longer than what is told of it, 256 KiB."),
-    bytes: count.describe("Of the whole answer."),
+    isWhole: z.boolean().describe("false: the answer is longer than 256 KiB, and cut off there."),
+    bytes: count.describe("The length of the whole answer."),
     story: tailedCall
       .omit({ at: true, network: true, key: true, request: true, trace: true })
       .optional()
-      .describe("How it came about; left out: it was refused before it was a call."),
-    cost: z.number().optional().describe("By the configured prices; left out without any."),
+      .describe(
+        "The story of the call; left out when the request was refused before the call began.",
+      ),
+    cost: z
+      .number()
+      .optional()
+      .describe("The cost by the configured prices; left out when there are none."),
     currency: z.string().optional(),
   })
   .openapi("TriedCall");
@@ -399,18 +449,24 @@ const auditEntry = z
   .strictObject({
     number: count,
     at: time,
-    who: z.string().describe("The name of a token, `admin` that of admin.token; or a signal."),
-    from: z.string().describe("The address; of a signal or a command the machine."),
+    who: z
+      .string()
+      .describe("The name of a token (`admin` for admin.token), a signal, or the command line."),
+    from: z
+      .string()
+      .describe(
+        "The address of the operator; for a signal or a command, the host name of the machine.",
+      ),
     what: z.string(),
     key: z.string().optional().describe("The name of the key that was changed."),
-    details: texts.describe("The settings that were given, or what a reload changed."),
+    details: texts.describe("The settings that were given, or the changes of a reload."),
   })
   .openapi("AuditEntry");
 
 export const auditPage = z
   .strictObject({
     entries: listOf(auditEntry),
-    next: count.optional().describe("The `before` of the next page; left out: there is none."),
+    next: count.optional().describe("The `before` of the next page; left out on the last page."),
   })
   .openapi("AuditPage");
 
@@ -419,8 +475,8 @@ export const session = z
     operator: z
       .strictObject({ name: z.string(), role: z.enum(ROLES) })
       .optional()
-      .describe("Left out: nobody is logged in, and a token is needed."),
-    endsAt: time.optional().describe("When a session that began ends."),
+      .describe("The operator; left out when nobody is logged in and a token is needed."),
+    endsAt: time.optional().describe("The time when the session that was begun will end."),
   })
   .openapi("Session");
 
@@ -451,7 +507,9 @@ export const rotation = z.strictObject({
   overlap: z
     .union([NOTHING, duration], { error: "expected a duration such as 24h, or 0s" })
     .optional()
-    .describe("How long the old text works; 0s: not at all. Left out: 24h."),
+    .describe(
+      "The time for which the old text still works; 0s: it stops working at once. Left out: 24h.",
+    ),
 });
 
 /** The schema of a merge patch for a key: all settings but the name, each optional; null removes a setting. */

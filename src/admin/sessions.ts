@@ -102,7 +102,7 @@ export function addSessionAnswers(app: AdminApp, parts: SessionAnswerParts): voi
     // A request without `Origin` and `Sec-Fetch-Site` comes from a program, not from a page.
     if (problem && isOfPage(request)) return refuse(context, problem);
     const { token } = await readBodyAs(context, login);
-    if (tokens().isEmpty) throw problems.conflict("there is no token here, and none is needed");
+    if (tokens().isEmpty) throw problems.conflict("no token is configured, and none is needed");
     const digest = digestOf(token);
     const operator = tokens().holderOfDigest(digest);
     if (!operator) return refuse(context, problems.wrongToken());

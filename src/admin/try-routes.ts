@@ -12,21 +12,25 @@ const tags = ["try"];
 export const tryRoutes = {
   try: createRoute({
     ...{ tags, ...at("post", "/try", "tryCall", "keys") },
-    summary: "Makes a call as one of the keys, and tells what came of it and how.",
+    summary: "Makes a call as one of the keys, and shows the answer and how it came about.",
     description:
-      "The key is charged, and everything that it is bound to holds, its origins and addresses too: say where the call comes from.",
+      "The key is charged for the call, and all its settings hold. For a key that is bound to origins or addresses, give those of the call.",
     request: { body: body("TryRequest", true) },
     responses: {
-      200: json(tried, "Whatever the call was answered, errors too."),
+      200: json(tried, "The answer to the call, which may be an error."),
       ...failures(400, 404, 411, 413, 415, 422, 503),
     },
   }),
   methods: createRoute({
     ...{ tags, ...at("get", "/methods", "describeMethods", "read") },
-    summary: "What a key may call on a network, with the schemas of parameters and results.",
+    summary:
+      "Describes the methods that a key may call on a network, with the schemas of parameters and results.",
     request: { query: z.strictObject({ network: z.string(), key: z.string() }) },
     responses: {
-      200: json(z.object({ openrpc: z.string() }), "OpenRPC, as that key would discover it."),
+      200: json(
+        z.object({ openrpc: z.string() }),
+        "The OpenRPC document that this key would get from the gateway.",
+      ),
       ...failures(404, 422, 503),
     },
   }),

@@ -68,7 +68,7 @@ it("says what is the matter, in red where there are colours", () => {
   expect(red[1]).toContain("no node confirmed the head for 64 s");
   expect(red[2]).toContain("7 (2 h)");
   expect(red[2]).toContain(
-    "unusable, on another branch, given up for logs, tried again for chain, paused for 4 s, 1 false answer, 2 failed proofs, 3 disagreements",
+    "unusable, on another branch, circuit breaker open for logs, circuit breaker half-open for chain, paused for 4 s, 1 false answer, 2 failed proofs, 3 disagreements",
   );
 });
 

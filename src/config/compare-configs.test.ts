@@ -41,7 +41,7 @@ describe("a network of which nobody knew which chain it is", () => {
       needRestart: [],
       changes: [
         { line: "networks.mine: added" },
-        { line: "networks of which nobody knows yet which chain they are: changed" },
+        { line: "networks whose chain is not known yet: changed" },
       ],
     });
   });
@@ -108,7 +108,7 @@ describe("what a changed configuration changes", () => {
     {
       of: "upstreams in another order",
       changed: network({ upstreams: [{ url: B }, { url: A }] }),
-      want: ["networks.main.upstreams: another order"],
+      want: ["networks.main.upstreams: the order changed"],
     },
     {
       of: "an upstream's weight",
@@ -183,11 +183,11 @@ describe("what a changed configuration changes", () => {
     const [eth, all] = [{ "eth_*": {} }, { "*": { ask: 4 } }];
     expect(
       lines(network({ agreement: { ...all, ...eth } }), network({ agreement: { ...eth, ...all } })),
-    ).toEqual(["networks.main.agreement: another order"]);
+    ).toEqual(["networks.main.agreement: the order changed"]);
     const [eths, calls] = [{ "eth_*": 1 }, { "*Call": 2 }];
     const prices = (methods: Record<string, number>) => ({ prices: { methods } });
     expect(lines(prices({ ...eths, ...calls }), prices({ ...calls, ...eths }))).toEqual([
-      "prices.methods: another order",
+      "prices.methods: the order changed",
     ]);
   });
 });

@@ -73,11 +73,11 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   });
   const isOrdered = ORDERED.has(String(path.at(-1)));
   const isReordered = isOrdered && Object.keys(before).join() !== Object.keys(after).join();
-  return found.length === 0 && isReordered ? [change(path, "another order")] : found;
+  return found.length === 0 && isReordered ? [change(path, "the order changed")] : found;
 }
 
 /** The line for changes in `unidentified`, a setting that the file does not have: it lists these among all networks. */
-const UNIDENTIFIED = "networks of which nobody knows yet which chain they are: changed";
+const UNIDENTIFIED = "networks whose chain is not known yet: changed";
 
 const change = (path: Path, what: string): ConfigChange => ({
   path,
@@ -107,7 +107,7 @@ function listChanges(
   });
   const found = [...removed, ...kept];
   const isSameOrder = after.every(({ name }, at) => before[at]?.name === name);
-  return found.length > 0 || isSameOrder ? found : [change(path, "another order")];
+  return found.length > 0 || isSameOrder ? found : [change(path, "the order changed")];
 }
 
 /** Pairs entries by name, and the rest by index: an upstream with a changed URL may have got another name from it. */

@@ -11,28 +11,28 @@ describe("settings that contradict each other", () => {
         { name: "x", key: "test" },
         { name: "x", key: "other" },
       ],
-      want: "keys[1].name: the same as keys[0].name",
+      want: "keys[1].name: is the same as keys[0].name",
     },
     {
       keys: [
         { name: "x", key: "test" },
         { name: "y", key: "test" },
       ],
-      want: "keys[1].key: the same as keys[0].key",
+      want: "keys[1].key: is the same as keys[0].key",
     },
     {
       keys: [
         { name: "x", key: "test" },
         { name: "y", hash: ofTest },
       ],
-      want: "keys[1].hash: the same as keys[0].key",
+      want: "keys[1].hash: is the same as keys[0].key",
     },
     {
       keys: [
         { name: "x", hash: ofTest },
         { name: "y", hash: ofTest.toUpperCase().replace("SHA", "sha") },
       ],
-      want: "keys[1].hash: the same as keys[0].hash",
+      want: "keys[1].hash: is the same as keys[0].hash",
     },
     {
       keys: [{ name: "x", key: "test", networks: ["b"] }],
@@ -57,7 +57,7 @@ describe("settings that contradict each other", () => {
   it("are one host in two networks", () => {
     const networks = { a: { ...evm, hosts: ["x", "Same"] }, b: { ...evm, hosts: ["same"] } };
     expect(mistakesIn(stringify({ networks }))).toEqual([
-      "networks.b.hosts[0]: the same as networks.a.hosts[1]",
+      "networks.b.hosts[0]: is the same as networks.a.hosts[1]",
     ]);
   });
 
@@ -67,7 +67,7 @@ describe("settings that contradict each other", () => {
       { url: "http://b", name: "x" },
     ];
     expect(mistakesIn(stringify(withNetwork({ upstreams })))).toEqual([
-      "networks.a.upstreams[1].name: the same as networks.a.upstreams[0].name",
+      "networks.a.upstreams[1].name: is the same as networks.a.upstreams[0].name",
     ]);
   });
 
@@ -87,11 +87,11 @@ listen: { port: -1 }
     expect(mistakesIn(text)).toEqual([
       "networks.main.upstreams[0].connections: expected a whole number from 1, got a number",
       "networks.test.chainId: expected a whole number from 1, got 1.5",
-      "networks.test.hosts[0]: the same as networks.main.hosts[0]",
+      "networks.test.hosts[0]: is the same as networks.main.hosts[0]",
       "networks.test.upstreams[0].url: the environment variable NODE is not set",
       "keys[0].networks[0]: no network has this name; did you mean test?",
-      "keys[1].name: the same as keys[0].name",
-      "keys[1].key: the same as keys[0].key",
+      "keys[1].name: is the same as keys[0].name",
+      "keys[1].key: is the same as keys[0].key",
       "keys[1].rates: unknown setting; did you mean rate?",
       "listen.port: expected a whole number from 0 to 65535, got -1",
     ]);

@@ -86,7 +86,7 @@ const tokenNeeded = ({ listen, token, tokens }: z.output<typeof readableAdmin>):
     : [
         {
           path: ["admin", "token"],
-          message: `missing; who listens on ${listen.host}, beyond this machine, needs a token of at least 16 characters`,
+          message: `missing; the admin port listens on ${listen.host}, which other machines can reach, so it needs a token of at least 16 characters`,
         },
       ];
 
@@ -99,7 +99,7 @@ function repeats(all: readonly Named[]): Contradiction[] {
   for (const { path, value } of all) {
     if (value === undefined) continue;
     const first = firstByValue.get(value);
-    if (first) found.push({ path, message: `the same as ${pathText(first)}` });
+    if (first) found.push({ path, message: `is the same as ${pathText(first)}` });
     else firstByValue.set(value, path);
   }
   return found;

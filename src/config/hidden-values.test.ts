@@ -88,7 +88,7 @@ describe("a configuration file as it is shown", () => {
     const revealed = withRevealed(edit(shown(FILE)), FILE);
     expect(revealed).toMatchObject({
       kind: "mistakes",
-      mistakes: [expect.stringContaining("a hidden value can stand only where it stood")],
+      mistakes: [expect.stringContaining("a hidden value can be used only in its own place")],
     });
   });
 

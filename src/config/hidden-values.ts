@@ -34,7 +34,7 @@ function whyTooMuchWork(text: string): string | undefined {
     return `the file: has more than ${MOST_VARIABLES} variables`;
   if (aliases > MOST_ALIASES) return `the file: has more than ${MOST_ALIASES} aliases`;
   return values > MOST_VALUES
-    ? `the file: has more than ${MOST_VALUES} names and values: it is changed by hand, and reloaded`
+    ? `the file: has more than ${MOST_VALUES} names and values: edit it by hand, then reload it`
     : undefined;
 }
 
@@ -81,7 +81,8 @@ export function withRevealed(edited: string, file: string): ShownFile {
   return mistakes.length > 0 ? { kind: "mistakes", mistakes } : { kind: "text", text };
 }
 
-const ELSEWHERE = "a hidden value can stand only where it stood, as it was shown: write it anew";
+const ELSEWHERE =
+  "a hidden value can be used only in its own place and exactly as it was shown: write out the value instead";
 
 const marksIn = (text: string): number => text.match(MARKS)?.length ?? 0;
 
@@ -125,7 +126,7 @@ function hasUnusedAnchor(file: string): boolean {
 }
 
 const UNUSED_ANCHOR =
-  "the file: nothing refers to an anchor (&…) in it, which may be a secret without quotes";
+  "the file: no alias refers to an anchor (&…) in it, which may be a secret without quotes";
 
 /** Stands in the place of a setting's name for comments. */
 const COMMENT = "# ";

@@ -37,10 +37,12 @@ const unitsASecond = z
 
 const unitRate = z
   .strictObject({
-    computeUnits: unitsASecond.describe("The compute units that come back each second."),
+    computeUnits: unitsASecond.describe("The compute units that the key regains each second."),
     burst: unitsASecond
       .optional()
-      .describe("The most compute units that can be saved up; left out: computeUnits."),
+      .describe(
+        "The most compute units that can be saved up; left out: the value of computeUnits.",
+      ),
   })
   .transform(({ computeUnits: perSecond, burst = perSecond }) => ({
     computeUnitsPerSecond: perSecond,
@@ -48,10 +50,12 @@ const unitRate = z
   }));
 
 const computeUnits = z.strictObject({
-  perDay: wholeNumber(1).optional().describe("The most in one day, UTC; left out: no limit."),
+  perDay: wholeNumber(1)
+    .optional()
+    .describe("The most compute units in one day, UTC; left out: no limit."),
   perMonth: wholeNumber(1)
     .optional()
-    .describe("The most in one calendar month, UTC; left out: no limit."),
+    .describe("The most compute units in one calendar month, UTC; left out: no limit."),
 });
 
 const limits = z.strictObject({
@@ -59,19 +63,19 @@ const limits = z.strictObject({
     .strictObject({
       blocks: wholeNumber(1)
         .optional()
-        .describe("The widest block range of one log query; left out: that of the network."),
+        .describe("The widest block range of one log query; left out: the network's limit."),
     })
     .prefault({})
     .describe("Limits of log queries."),
   batch: wholeNumber(1, 1000)
     .optional()
-    .describe("The most calls in one batch; left out: that of the server."),
+    .describe("The most calls in one batch; left out: the server's limit."),
   batchResponse: byteSize
     .optional()
-    .describe("The most bytes of answers to one batch; left out: that of the server."),
+    .describe("The most bytes of answers to one batch; left out: the server's limit."),
   upstreamCalls: wholeNumber(1)
     .optional()
-    .describe("How often one call may ask nodes; left out: what the network says."),
+    .describe("The most times that one call may ask nodes; left out: the network's limit."),
 });
 
 /** The name of a key, or of an operator's token. */
@@ -80,61 +84,74 @@ export const ownerName = textOf(
   "1 to 64 characters of a-z, 0-9, '.', '_' and '-'",
 );
 
-const keyName = ownerName.describe("What logs, the bill and the dashboard call this key; unique.");
+const keyName = ownerName.describe("The key's name in logs, the bill and the dashboard; unique.");
 
 const keyTerms = {
   profile: oneOf("browser", "server")
     .optional()
     .describe(
-      "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20 with answers of 10MiB, 100 calls at once, where nothing else is written. server: no origins.",
+      "A shorthand for several settings. browser: the key needs origins and, unless its own settings differ, only reads, at a rate of 50 with a burst of 100, in batches of at most 20 calls with answers of at most 10MiB, and with at most 100 concurrent calls. server: the key has no origins.",
     ),
-  networks: z.array(z.string()).optional().describe("The networks it may use; left out: all."),
+  networks: z
+    .array(z.string())
+    .optional()
+    .describe("The networks that the key may use; left out: all."),
   methods: z
     .array(method)
     .optional()
-    .describe("The methods it may call, or patterns; left out: all that the network serves."),
+    .describe(
+      "The methods, or patterns, that the key may call; left out: all that the network serves.",
+    ),
   origins: z
     .array(origin)
     .optional()
     .describe(
-      "The web origins that may use it: with a scheme, or hosts of any scheme; *.example.com is its subdomains, not itself. Left out: all, and callers that are no browser.",
+      "The web origins from which the key may be used: an origin with its scheme, or a host for any scheme; *.example.com stands for the subdomains, not for example.com itself. Left out: all origins, and callers other than browsers.",
     ),
   addresses: z
     .array(addressOrRange)
     .optional()
-    .describe("The IP addresses and ranges it may be used from; left out: all."),
+    .describe("The IP addresses and ranges from which the key may be used; left out: all."),
   contracts: z
     .array(contract)
     .optional()
-    .describe("The contracts that calls, code and log queries may be about; left out: all."),
+    .describe(
+      "The contracts that the key's calls, its queries of code and its log queries may be about; left out: all.",
+    ),
   readOnly: trueOrFalse
     .optional()
-    .describe("Whether it may send no transactions; left out: it may."),
+    .describe(
+      "Whether the key may only read, and send no transactions; left out: false, with the profile browser true.",
+    ),
   explain: trueOrFalse
     .optional()
     .describe(
-      "Whether its callers may ask how an answer came about, with `X-Headgate-Explain: 1`: which upstreams were asked, by their names; left out: they may not.",
+      "Whether the key's callers may ask, with `X-Headgate-Explain: 1`, how an answer came about, with the names of the upstreams that were asked; left out: false.",
     ),
   expires: z.iso
     .datetime({ offset: true, error: "expected a date and time such as 2027-01-31T00:00:00Z" })
     .transform(readTime)
     .optional()
-    .describe("When it stops working; an ISO date and time with its offset from UTC."),
-  rate: unitRate.optional().describe("How fast it may spend compute units; left out: no limit."),
+    .describe(
+      "The time at which the key stops working: an ISO date and time with its offset from UTC.",
+    ),
+  rate: unitRate
+    .optional()
+    .describe("The rate at which the key may spend compute units; left out: no limit."),
   computeUnits: computeUnits
     .prefault({})
-    .describe("How many compute units it may spend in longer times."),
+    .describe("The compute units that the key may spend in a day and in a month."),
   concurrentCalls: wholeNumber(1)
     .optional()
     .describe(
-      "The most calls that may run at once; left out: 2000 in each process, browser: 100 in all.",
+      "The most calls that may run at once; left out: 2000 in each process, with the profile browser 100 in all.",
     ),
   weight: wholeNumber(1, 100)
     .optional()
     .describe(
-      "How many turns its calls have where others have one, when calls of several keys wait for a node, and its share of what waits in memory; left out: 1.",
+      "The number of turns that the key's calls have for one turn of a key of weight 1, when calls of several keys wait for a node. The weight also raises the key's share of the bytes that wait in memory. Left out: 1.",
     ),
-  limits: limits.prefault({}).describe("Limits of this key, beside those of the network."),
+  limits: limits.prefault({}).describe("Limits of this key, in addition to those of the network."),
 };
 
 const terms = z.strictObject({ name: keyName, ...keyTerms });
@@ -150,10 +167,10 @@ const configured = terms.extend({
     "4 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'",
   )
     .optional()
-    .describe("The key itself. Give this or hash."),
+    .describe("The key itself. Give either this or hash."),
   hash: sha256
     .optional()
-    .describe("`sha256:` and the SHA-256 of the key in hex. Give this or key."),
+    .describe("`sha256:` and the SHA-256 of the key in hex. Give either this or key."),
 });
 
 /** A key of the configuration file, with its text or its hash. */
@@ -174,7 +191,7 @@ export const hashedKey = ({ key, hash, ...settings }: z.output<typeof apiKey>) =
 
 /** The secret for the hashes of keys. If it changes or is lost, no key that was made at runtime works any more. */
 export const keySecret = textOf(/^.{16,}$/, "16 characters or more").describe(
-  "What the hashes of keys made at runtime are made with, the same at all gateways over one state; left out: a random one that is kept in the state.",
+  "The secret with which keys made at runtime are hashed, the same at all gateways that share a state; left out: a random secret that is kept in the state.",
 );
 
 /** The request for a key at runtime, without a text: the gateway makes the text. */

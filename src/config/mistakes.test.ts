@@ -57,7 +57,7 @@ describe("one mistake is one line with its path", () => {
       { hosts: ["a.example.com:80"] },
       'hosts[0]: expected a host name without scheme, port and path, got "a.example.com:80"',
     ],
-    [{ hosts: ["x", "X"] }, "hosts[1]: the same as networks.a.hosts[0]"],
+    [{ hosts: ["x", "X"] }, "hosts[1]: is the same as networks.a.hosts[0]"],
     [{ upstream: [] }, "upstream: unknown setting; did you mean upstreams?"],
     [{ upstreams: [] }, "upstreams: at least one upstream is needed"],
     [{ window: { blocks: -1 } }, "window.blocks: expected a whole number from 0, got -1"],
@@ -80,11 +80,11 @@ describe("one mistake is one line with its path", () => {
     [{ hedging: { share: 2 } }, "hedging.share: expected a number from 0 to 1, got 2"],
     [
       { agreement: { eth_call: { ask: 2, agree: 3 } } },
-      "agreement.eth_call: cannot want more to agree than are asked",
+      "agreement.eth_call: agree must not be greater than ask",
     ],
     [
       { agreement: { "eth call": {} } },
-      "agreement: one of the names is no method and no pattern such as eth_*",
+      "agreement: one of the names is neither a method nor a pattern such as eth_*",
     ],
   ])("of a network: %j", (settings, want) => {
     expect(mistakesIn(stringify(withNetwork(settings)))).toEqual([`networks.a.${want}`]);
@@ -103,7 +103,7 @@ describe("one mistake is one line with its path", () => {
       { headers: { A: "secret\nB: c" } },
       "headers: expected each header to be a text that fits in one line, got a text",
     ],
-    [{ headers: { "A: secret": "" } }, "headers: one of the names cannot be a header's name"],
+    [{ headers: { "A: secret": "" } }, "headers: one of the names is not a valid header name"],
     [
       { url: "ipc://var/run/geth.ipc" },
       "url: expected three slashes before the path of a socket: ipc:///path/to/node.ipc, got a text",
@@ -132,8 +132,8 @@ describe("one mistake is one line with its path", () => {
       { key: 12_345 },
       ".key: expected 4 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-', got a number; put it in quotes",
     ],
-    [{ key: undefined }, ": give one of key and hash, and only one"],
-    [{ hash: `sha256:${"0".repeat(64)}` }, ": give one of key and hash, and only one"],
+    [{ key: undefined }, ": give exactly one of key and hash"],
+    [{ hash: `sha256:${"0".repeat(64)}` }, ": give exactly one of key and hash"],
     [{ "key:secret": null }, ": unknown setting; is a colon, a space or a quote wrong?"],
     [{ secret: null }, ": unknown setting; is a colon, a space or a quote wrong?"],
     [{ rates: {} }, ".rates: unknown setting; did you mean rate?"],
@@ -155,7 +155,7 @@ describe("one mistake is one line with its path", () => {
     "no network can be named %j",
     (name) => {
       expect(mistakesIn(stringify({ networks: { [name]: evm } }))).toEqual([
-        expect.stringMatching(/^networks[.[].+: a network's name is 1 to 63 characters/),
+        expect.stringMatching(/^networks[.[].+: a network's name has 1 to 63 characters/),
       ]);
     },
   );

@@ -29,7 +29,7 @@ export const mistakesOf = (
 export const plainWords = (issue: z.core.$ZodRawIssue): string =>
   issue.code === "invalid_type"
     ? `expected ${typeNames.get(issue.expected) ?? "a value"}`
-    : "is wrong";
+    : "is not valid";
 
 const typeNames = new Map<string, string>([
   ["object", "a mapping"],

@@ -38,9 +38,9 @@ const methods = z.strictObject({
     .array(z.enum(Object.keys(GROUPS) as MethodGroupName[]))
     .prefault([])
     .describe(
-      "Reads that are open beside those: debugTrace (debug_trace*), debugRaw (debug_getRaw*), txpool (txpool_*).",
+      "Groups of read methods that are open as well: debugTrace (debug_trace*), debugRaw (debug_getRaw*), txpool (txpool_*).",
     ),
-  deny: z.array(pattern).prefault([]).describe("What is taken out of that again."),
+  deny: z.array(pattern).prefault([]).describe("Methods, or patterns, that are closed again."),
 });
 
 const limits = z.strictObject({
@@ -49,7 +49,7 @@ const limits = z.strictObject({
       blocks: wholeNumber(1)
         .optional()
         .describe(
-          "The widest range of one log query, in blocks or epochs. Left out: 10000 (evm), any (conflux).",
+          "The widest range of one log query, in blocks or epochs. Left out: 10000 (evm), any range (conflux).",
         ),
       results: wholeNumber(1)
         .optional()
@@ -68,13 +68,13 @@ const limits = z.strictObject({
       blocks: wholeNumber(1)
         .prefault(100)
         .describe(
-          "The widest range of one trace_filter that is put together here, in blocks; nodes that have the method have limits of their own.",
+          "The widest range, in blocks, of a trace_filter that the gateway puts together; nodes that have the method have limits of their own.",
         ),
       refunds: z
         .boolean()
         .prefault(true)
         .describe(
-          "Whether a node that has only debug_* runs a transaction a second time, to tell what its top call used before refunds. Without, it is what the sender paid.",
+          "Whether a node that has only debug_* runs a transaction a second time, to find the gas that its top call used before refunds. If false, traces have the gas that the sender paid.",
         ),
     })
     .prefault({})
@@ -82,19 +82,23 @@ const limits = z.strictObject({
   upstreamCalls: wholeNumber(1)
     .prefault(200)
     .describe(
-      "How often one call may ask the nodes, such as for a log query that these take in pieces only; of a batch each member, and all together five times as much beyond their first questions.",
+      "The most times that one call may ask the nodes, such as for a log query that nodes take only in pieces. Each member of a batch has this limit; all members together have five times as much beyond the first request of each.",
     ),
   block: z
     .strictObject({
       bytes: byteSize
         .prefault("64MiB")
-        .describe("Of its JSON with whole transactions, and of that of its receipts: each."),
-      transactions: wholeNumber(1).prefault(100_000).describe("How many transactions it has."),
-      logs: wholeNumber(1).prefault(250_000).describe("How many logs it has."),
+        .describe(
+          "The most bytes of the block's JSON with whole transactions, and as many again of the JSON of its receipts.",
+        ),
+      transactions: wholeNumber(1)
+        .prefault(100_000)
+        .describe("The most transactions of the block."),
+      logs: wholeNumber(1).prefault(250_000).describe("The most logs of the block."),
     })
     .prefault({})
     .describe(
-      "The largest block, or epoch, that is followed and stored; the chain is followed anew above a larger one.",
+      "The largest block, or epoch, that is followed and stored; the gateway follows the chain anew above a larger one.",
     ),
   response: byteSize.prefault("256MiB").describe("The largest answer of an upstream."),
 });
@@ -102,37 +106,49 @@ const limits = z.strictObject({
 const window = z.strictObject({
   blocks: wholeNumber(0)
     .prefault(10_000)
-    .describe("How many of the newest blocks; 0: nothing is followed, every call is passed on."),
+    .describe(
+      "The number of newest blocks that are followed and stored; 0: no chain is followed, and every call is passed on.",
+    ),
   size: byteSize
     .prefault("8GiB")
-    .describe("What the store may take on disk; the oldest blocks leave first."),
+    .describe("The most bytes of the store on disk; the oldest blocks leave first."),
 });
 
 const hedging = z
   .strictObject({
     share: amount(0, 1)
       .prefault(0.1)
-      .describe("At most so many calls, as a share of all, are given to a second node; 0: none."),
-    least: duration.prefault("25ms").describe("A call waits for its node at least so long."),
-    most: duration.prefault("2s").describe("And at most so long."),
+      .describe("The largest share of all calls that is given to a second node as well; 0: none."),
+    least: duration
+      .prefault("25ms")
+      .describe("The least time that a call waits for its node before a hedge."),
+    most: duration
+      .prefault("2s")
+      .describe("The most time that a call waits for its node before a hedge."),
   })
-  .describe("A call that takes longer than the method's 95th percentile is asked of a second node.")
+  .describe(
+    "Hedges: a call that takes longer than its method's 95th percentile is given to a second node as well.",
+  )
   .transform(({ share, least, most }) => ({ share, leastMs: least, mostMs: most }));
 
 const rule = z
   .strictObject({
-    ask: wholeNumber(2, 10).prefault(3).describe("How many nodes are asked, of different vendors."),
-    agree: wholeNumber(2, 10).prefault(2).describe("How many of them must give the same answer."),
+    ask: wholeNumber(2, 10)
+      .prefault(3)
+      .describe("The number of nodes that are asked, of different vendors."),
+    agree: wholeNumber(2, 10)
+      .prefault(2)
+      .describe("The number of these nodes that must give the same answer."),
   })
-  .refine(({ ask, agree }) => agree <= ask, { error: "cannot want more to agree than are asked" });
+  .refine(({ ask, agree }) => agree <= ask, { error: "agree must not be greater than ask" });
 
 /** Quorums by method or pattern; the first entry that fits decides. */
 const agreement = mappingOf(
   METHOD_OR_PATTERN,
   rule,
-  "one of the names is no method and no pattern such as eth_*",
+  "one of the names is neither a method nor a pattern such as eth_*",
 ).describe(
-  "Methods, or patterns, whose answers count when several vendors give the same, since nothing proves them.",
+  "Methods, or patterns, on whose answers several vendors must agree, since no proof can check these answers.",
 );
 
 const host = textOf(
@@ -145,46 +161,52 @@ const written = z.strictObject({
   family: oneOf("evm", "conflux")
     .optional()
     .describe(
-      "Which kind of network: evm (eth_*) or conflux (cfx_*). Left out: what goes with the chain id; else what the nodes are.",
+      "The kind of network: evm (eth_*) or conflux (cfx_*). Left out: the family of the chain id, or else of the nodes.",
     ),
   chainId: wholeNumber(1)
     .optional()
     .describe(
-      "Checked against every upstream. Left out: the chain of the network's name, where it is a known one; else what the nodes say at first, which is kept.",
+      "The chain id, which is checked against every upstream. Left out: the chain of the network's name, if that is a known name; else the chain that the nodes report at first, which is kept.",
     ),
   hosts: z
     .array(host)
     .optional()
-    .describe("Its host names. Left out: any host whose first label is the network's name."),
-  upstreams: upstreams.describe("The nodes and providers behind it."),
-  window: window.prefault({}).describe("What the block store keeps."),
+    .describe(
+      "The network's host names. Left out: any host whose first label is the network's name.",
+    ),
+  upstreams: upstreams.describe("The nodes and providers of the network."),
+  window: window.prefault({}).describe("The window: the recent blocks that are stored."),
   proof: oneOf("strict", "available", "off")
     .prefault("available")
     .describe(
-      "What of a block must be proven against its hash: all (strict), what the network's encoding allows (available), nothing (off).",
+      "The parts of a block that must be proven against its hash: all (strict), those that the network's encoding allows (available), or none (off).",
     ),
   limits: limits.prefault({}).describe("Limits of this network."),
-  methods: methods.prefault({}).describe("Which methods are served."),
+  methods: methods.prefault({}).describe("The methods that are served."),
   hedging: hedging.prefault({}),
   agreement: agreement.prefault({}),
   toleratedLag: wholeNumber(0)
     .prefault(1)
-    .describe("How many blocks a node may be behind the best one and still be asked like it."),
+    .describe(
+      "The number of blocks that a node may be behind the best one and still be asked like it.",
+    ),
   totalDifficulty: textOf(
     /^0x(0|[1-9A-Fa-f][0-9A-Fa-f]{0,63})$/,
     "a hex quantity without leading zeros, such as 0xc70d808a128d7380000",
   )
     .optional()
-    .describe("The final total difficulty, added to old blocks where the node leaves it out."),
+    .describe(
+      "The final total difficulty, which is added to old blocks where the node leaves it out.",
+    ),
   pending: oneOf("specified", "node")
     .prefault("specified")
     .describe(
-      "What a pending block has as its number and logsBloom: null (specified), or what the node says (node), for clients that take no null there.",
+      "The number and logsBloom of a pending block: null (specified), or the node's own values (node), for clients that accept no null there.",
     ),
   broadcast: wholeNumber(1, 10)
     .optional()
     .describe(
-      "To how many upstreams a transaction is sent at once, private ones left out. Left out: to one; where there are private ones, to these alone.",
+      "The number of upstreams to which a transaction is sent at once, without private ones. Left out: one; in a network with private upstreams, only these.",
     ),
   headAge: z
     .union([duration, z.literal("off")], {
@@ -192,12 +214,12 @@ const written = z.strictObject({
     })
     .optional()
     .describe(
-      "How old the newest block may be before the network counts as not ready. Left out: 20 block times, at least 2m, where blocks came regularly for half an hour; off: as old as it is.",
+      "The network counts as not ready when its newest block is older than this. Left out: 20 block times, at least 2m, where blocks came regularly for half an hour; off: any age is accepted.",
     ),
   staleAfter: duration
     .optional()
     .describe(
-      "How long no node may confirm the followed head before the network counts as not ready, and nodes are asked for what is newest. Left out: 5 block times, 10s to 1m.",
+      "The network counts as not ready, and nodes are asked for the newest block, when no node has confirmed the followed head for this long. Left out: 5 block times, from 10s to 1m.",
     ),
 });
 

@@ -277,13 +277,13 @@ const read = (text: string) => {
 
 describe("a text that is no YAML", () => {
   it.each([
-    ["a: 1\nb: 2\na: 3\n", "line 3, column 1: this is given twice"],
+    ["a: 1\nb: 2\na: 3\n", "line 3, column 1: this name is given twice"],
     ["a:\n\tb: 1\n", "line 2, column 1: tabs cannot indent; use spaces"],
     ["a: @secret\n", "line 1, column 4: a text that begins with @ or ` or % must be in quotes"],
     ["a: 'x' secret\n", "line 1, column 8: this cannot stand here"],
     ["a: b: secret\n", "line 1, column 4: a mapping cannot begin here"],
     ["a: 'secret\n", "line 2, column 1: something is missing here: a closing quote"],
-    ["a: [secret\n", "line 2, column 1: the indentation does not fit, or a bracket is not closed"],
+    ["a: [secret\n", "line 2, column 1: the indentation is wrong, or a bracket is not closed"],
     ["a: 1\n---\nb: 1\n", "line 2, column 1: the file must hold one document"],
     ["a: !secret b\n", "line 1, column 4: this tag is not known"],
     ["? [a]\n: secret\n", "line 1, column 3: a name must be a plain text"],
@@ -305,7 +305,7 @@ describe("a text that is no YAML", () => {
   it("may be nested without end", () => {
     const yaml = readYaml("[".repeat(20_000));
     expect(yaml.kind === "mistakes" && yaml.mistakes).toEqual([
-      expect.stringMatching(/^line 1, column \d+: this is nested too deep$/),
+      expect.stringMatching(/^line 1, column \d+: this is nested too deeply$/),
     ]);
   });
 

@@ -34,7 +34,7 @@ describe("the prices", () => {
     [{ prices: { currency: "$" } }, "prices.currency: expected a currency such as USD"],
     [
       { prices: { methods: { "eth call": 1 } } },
-      "prices.methods: one of the names is no method and no pattern such as trace_*",
+      "prices.methods: one of the names is neither a method nor a pattern such as trace_*",
     ],
     [{ usage: { keptDays: 0 } }, "usage.keptDays: expected a whole number from 1 to 4000"],
   ])("%j is a mistake", (settings, mistake) => {

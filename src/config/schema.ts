@@ -43,7 +43,7 @@ const networks = z
     }
     for (const name of names.filter((each) => !isNetworkName(each))) {
       const message =
-        "a network's name is 1 to 63 characters of a-z, 0-9 and '-', with no '-' at its ends, and not v1";
+        "a network's name has 1 to 63 characters of a-z, 0-9 and '-', no '-' at its ends, and is not v1";
       context.addIssue({ code: "custom", message, path: [name] });
     }
   }, besideOtherMistakes)
@@ -69,11 +69,11 @@ const prices = z.strictObject({
   methods: mappingOf(
     METHOD_OR_PATTERN,
     amount(0),
-    "one of the names is no method and no pattern such as trace_*",
+    "one of the names is neither a method nor a pattern such as trace_*",
   )
     .prefault({})
     .describe(
-      "The price of a million calls, by method or pattern; a method wins over patterns, of these the longest.",
+      "The price of a million calls, by method or pattern; the name of a method wins over patterns, and a longer pattern over a shorter one.",
     ),
 });
 
@@ -81,47 +81,61 @@ const prices = z.strictObject({
 const usage = z.strictObject({
   keptDays: wholeNumber(1, 4000)
     .prefault(400)
-    .describe("How many days of what each key did are kept."),
+    .describe("The number of days for which each key's usage is kept."),
 });
 
 export const configSchema = z
   .strictObject({
-    listen: publicListen.prefault({}).describe("Where callers are answered."),
+    listen: publicListen
+      .prefault({})
+      .describe("The address and port at which callers are answered."),
     admin: admin.prefault({}).describe("The operator's side, on its own port."),
-    data: filePath.prefault("./data").describe("The folder of the block store."),
+    data: filePath
+      .prefault("./data")
+      .describe("The folder of the block stores and of this machine's state."),
     state: state
       .optional()
       .describe(
-        "The Redis or Valkey by which several gateways share keys, filters, limits and counts, as a URL; never shown. Left out: an LMDB in the data folder.",
+        "The URL of the Redis or Valkey in which several gateways share keys, filters, limits and counts; never shown. Left out: an LMDB in the data folder.",
       ),
-    processes: processes.prefault(1).describe("How many processes answer; auto: one a core."),
+    processes: processes
+      .prefault(1)
+      .describe("The number of processes that answer callers; auto: one a core."),
     log: log.prefault({}).describe("The log on stdout."),
     keys: z.array(apiKey).prefault([]).describe("API keys."),
     keySecret: keySecret.optional(),
     jwt: jwt
       .optional()
-      .describe("Tokens of an identity provider (JWT) in the place of keys; left out: none."),
+      .describe(
+        "The tokens of an identity provider (JWT) that callers may send in the place of keys; left out: none.",
+      ),
     costs: costs
       .prefault({})
       .describe(
-        "What calls cost in compute units, by method or pattern; else as in docs/METHODS.md.",
+        "The cost of calls in compute units, by method or pattern, where it differs from docs/METHODS.md.",
       ),
-    limits: serverLimits.prefault({}).describe("What is taken from callers at most."),
-    timeouts: timeouts.prefault({}).describe("How long things may take."),
+    limits: serverLimits.prefault({}).describe("Limits for callers."),
+    timeouts: timeouts.prefault({}).describe("Timeouts of connections, calls and processes."),
     prices: prices
       .optional()
       .describe(
-        "What calls would cost at a provider: what those cost, or saved, that were answered.",
+        "A provider's prices, by which the bill shows the cost of calls and the cost that the gateway saved.",
       ),
-    usage: usage.prefault({}).describe("The bill: what each key did."),
+    usage: usage.prefault({}).describe("The bill, which has the usage of each key."),
     defaults: defaults
       .optional()
-      .describe("What networks, and upstreams, have in common; what one has itself counts more."),
+      .describe(
+        "Settings that networks, and upstreams, share; a network's or an upstream's own settings win.",
+      ),
     tail: tail.prefault({}).describe("The slow and failed calls that operators can look at."),
     tracing: tracing
       .optional()
-      .describe("Where traces of calls go, by OpenTelemetry; left out: nowhere."),
-    networks: networks.describe("The networks by name; the name is the first label of its host."),
+      .describe(
+        "The OpenTelemetry traces of calls, and their collector; left out: no traces are sent.",
+      ),
+    networks: networks.describe(
+      "The networks by name. By default the name is the first label of the hosts at which the network is served.",
+    ),
   })
   .superRefine((value, context) => {
     for (const { path, message } of contradictionsIn(value)) {

@@ -16,7 +16,7 @@ describe("the admin port beyond this machine", () => {
     "is refused on %s without a token",
     (host) => {
       expect(mistakesIn({ listen: { host } })).toEqual([
-        `admin.token: missing; who listens on ${host}, beyond this machine, needs a token of at least 16 characters`,
+        `admin.token: missing; the admin port listens on ${host}, which other machines can reach, so it needs a token of at least 16 characters`,
       ]);
       expect(mistakesIn({ listen: { host }, token: "0123456789abcdef" })).toEqual([]);
     },

@@ -19,7 +19,7 @@ const listenOn = (port: number) =>
   z.strictObject({
     host: textOf(/^[A-Za-z0-9.:_%-]+$/, "an IP address or a host name")
       .prefault("127.0.0.1")
-      .describe("The address to listen on; 0.0.0.0 or :: for all."),
+      .describe("The address to listen on; 0.0.0.0 or :: for all addresses."),
     port: wholeNumber(0, 65_535).prefault(port).describe("The port; 0 takes any free one."),
   });
 
@@ -32,7 +32,7 @@ export const urlOf = (
 /** PEM files, which the gateway reads again when they change. */
 const certificateFiles = {
   certificate: filePath.describe("The file of the certificate, with its chain, in PEM."),
-  key: filePath.describe("The file of its private key, in PEM."),
+  key: filePath.describe("The file of the certificate's private key, in PEM."),
 };
 
 /** The proxies whose headers name the caller's address. */
@@ -41,12 +41,12 @@ const proxySettings = {
     .array(addressOrRange)
     .prefault([])
     .describe(
-      "The addresses and ranges of proxies whose header names the caller; left out: none, and the header of any other sender is ignored.",
+      "The addresses and ranges of the proxies whose header names the caller's address; left out: none. The header of any other sender is ignored.",
     ),
   forwardedHeader: oneOf("x-forwarded-for", "forwarded")
     .prefault("x-forwarded-for")
     .describe(
-      "The header in which trusted proxies tell the caller's address: each appends it, and none passes on what a caller wrote into it as its own.",
+      "The header in which trusted proxies name the caller's address. Each proxy must append the address from which it was called, and must not pass on as its own what a caller wrote into the header.",
     ),
 };
 
@@ -76,14 +76,16 @@ const operatorToken = z
   .strictObject({
     name: ownerName
       .refine((name) => name !== "admin", { error: "admin is the name of admin.token" })
-      .describe("What the audit trail calls who has it; unique, and not admin."),
+      .describe("The name of the token's holder in the audit trail; unique, and not admin."),
     role: oneOf(...ROLES).describe(
-      "read: to see everything, which holds no secret; keys: to make and change keys too; all.",
+      "read: may see everything, which includes no secret; keys: may also make and change keys; all: may do everything.",
     ),
-    token: adminToken.optional().describe("The token itself, from a variable. Give this or hash."),
+    token: adminToken
+      .optional()
+      .describe("The token itself, best taken from a variable. Give either this or hash."),
     hash: sha256
       .optional()
-      .describe("`sha256:` and the SHA-256 of the token in hex. Give this or token."),
+      .describe("`sha256:` and the SHA-256 of the token in hex. Give either this or token."),
   })
   .refine(...onlyOneOf("token", "hash"))
   .transform(({ name, role, token, hash }) => ({ name, role, hash: hash ?? hashOf(token ?? "") }));
@@ -98,23 +100,23 @@ export const admin = z.strictObject({
           clients: filePath
             .optional()
             .describe(
-              "The file of an authority, in PEM: only who has a certificate that it signed is answered, with a token as without.",
+              "The file of a certificate authority, in PEM. Only clients with a certificate that it signed are answered, whether or not they also need a token.",
             ),
         })
         .optional()
         .describe("TLS; left out: plain HTTP."),
     })
     .prefault({})
-    .describe("Where metrics and the admin API listen."),
+    .describe("The address and port of the metrics and the admin API."),
   token: adminToken
     .optional()
     .describe(
-      "What requests carry as `Authorization: Bearer …` that may do everything; this or one of tokens is needed beyond loopback. Take it from a variable.",
+      "The token that may do everything, sent as `Authorization: Bearer …`, best taken from a variable. This or one of tokens is required when other machines can reach the port.",
     ),
   tokens: z
     .array(operatorToken)
     .prefault([])
-    .describe("Tokens with a name and a role each, beside admin.token."),
+    .describe("Further tokens, each with a name and a role."),
 });
 
 /** Only algorithms with asymmetric keys, with which a verifier of tokens cannot make tokens. */
@@ -128,27 +130,27 @@ const anyText = z.string({ error: "expected a text" }).min(1, { error: "expected
 /** Tokens of an identity provider, which callers send in the place of keys. */
 export const jwt = z
   .strictObject({
-    issuer: anyText.describe("What `iss` of a token must be."),
-    audience: anyText.describe("What `aud` of a token must be, or have among others."),
+    issuer: anyText.describe("The `iss` that a token must have."),
+    audience: anyText.describe("The `aud` that a token must have, alone or among others."),
     keys: textOf(
       /^(https:\/\/.+|http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])([:/].*)?|(?!\w+:\/\/).+)$/,
       "an https URL of the provider's signing keys (JWKS), or the path of a file of them",
     ).describe(
-      "The https URL of the signing keys (JWKS), or their file; read every five minutes, a file when it changes.",
+      "The https URL of the provider's signing keys (JWKS), which is read every five minutes, or their file, which is read when it changes.",
     ),
     algorithms: z
       .array(algorithm)
-      .min(1, { error: "name one at least, such as RS256" })
-      .describe("The algorithms of signatures that are believed."),
+      .min(1, { error: "at least one algorithm is needed, such as RS256" })
+      .describe("The signature algorithms that are accepted."),
     claim: textOf(/^[\w:./-]{1,128}$/, "1 to 128 characters of A-Z, a-z, 0-9, _ : . / -")
       .prefault("headgate_key")
-      .describe("The claim whose value is the name of the key that a token stands for."),
+      .describe("The claim that contains the name of the key for which a token stands."),
     clockTolerance: duration
       .prefault("30s")
-      .describe("How far the provider's clock and this one may be apart."),
+      .describe("The largest accepted difference between the provider's clock and the gateway's."),
     staleAfter: duration
       .prefault("24h")
-      .describe("How long the signing keys are believed while they cannot be read again."),
+      .describe("The time for which signing keys are still used while they cannot be read again."),
   })
   .transform(({ clockTolerance, staleAfter, ...rest }) => ({
     ...rest,
@@ -182,48 +184,52 @@ export const serverLimits = z
     connectionsPerAddress: wholeNumber(1)
       .optional()
       .describe(
-        "The most open connections of one address, or IPv6 /64; trusted proxies have no such limit. Left out: a quarter of `connections`.",
+        "The most open connections of one address, or of one IPv6 /64; trusted proxies have no such limit. Left out: a quarter of `connections`.",
       ),
     refusals: wholeNumber(0)
       .prefault(100)
       .describe(
-        "How many refused requests a second an address may send, with one key or without any, before it is turned away; twenty times as many at once. 0: any number.",
+        "The number of refused requests a second that an address may send, with one key or without any, before its requests are turned away unread; twenty times as many at once. 0: any number.",
       ),
     filters: wholeNumber(1).prefault(1_000).describe("The most filters of one key."),
     memory: byteSize
       .optional()
       .describe(
-        "What may wait in memory in all: request bodies, answers of nodes, answers that callers have not taken. Above it new work is refused with 503, large work from three sixteenths of it on. Left out: a quarter of the memory that the gateway may use, at most 1GiB.",
+        "The most bytes that may wait in memory in all: request bodies, answers of nodes, and answers that callers have not taken. Above this limit new work is refused with 503, large work from three sixteenths of the limit on. Left out: a quarter of the memory that the gateway may use, at most 1GiB.",
       ),
     batchResponse: byteSize
       .prefault("50MiB")
-      .describe("The most bytes of answers to one batch; each further call in it gets an error."),
+      .describe(
+        "The most bytes of answers to one batch; each further call in the batch gets an error.",
+      ),
     reading: z
       .strictObject({
-        atLeast: byteSize.prefault("10KiB").describe("So many bytes a second."),
-        over: duration.prefault("30s").describe("On average over so long."),
+        atLeast: byteSize.prefault("10KiB").describe("The least bytes a second."),
+        over: duration.prefault("30s").describe("The time over which that rate is averaged."),
       })
       .prefault({})
-      .describe("How fast a caller must take an answer that waits for it; else it is cut off."),
+      .describe(
+        "The rate at which a caller must take an answer that waits for it; a slower caller is cut off.",
+      ),
     webSocket: z
       .strictObject({
         connections: wholeNumber(1)
           .prefault(100)
-          .describe("The most open WebSockets of one key, in each process."),
+          .describe("The most open WebSockets and event streams of one key, in each process."),
         subscriptions: wholeNumber(1)
           .prefault(1_000)
           .describe("The most subscriptions of one key, over all networks."),
         messages: wholeNumber(1)
           .prefault(100)
           .describe(
-            "How many messages a second one key may send over its WebSockets, in each process; ten times as many at once.",
+            "The most messages a second that one key may send over its WebSockets, in each process; ten times as many at once.",
           ),
         compression: trueOrFalse
           .prefault(false)
           .describe("Whether messages are compressed for callers that ask for it."),
       })
       .prefault({})
-      .describe("What callers may do over WebSocket."),
+      .describe("Limits and compression of WebSockets."),
   })
   .transform(({ body, memory, batchResponse, reading, webSocket, ...rest }) => ({
     bodyBytes: body,
@@ -242,29 +248,35 @@ export const serverLimits = z
 
 export const timeouts = z
   .strictObject({
-    headers: duration.prefault("10s").describe("For a caller to send the request's headers."),
+    headers: duration
+      .prefault("10s")
+      .describe("The time for a caller to send the request's headers."),
     body: duration
       .prefault("30s")
-      .describe("For a caller to send the whole request, or a message over a WebSocket."),
-    idle: duration.prefault("65s").describe("How long an idle connection is kept open."),
+      .describe("The time for a caller to send the whole request, or a message over a WebSocket."),
+    idle: duration.prefault("65s").describe("The time for which an idle connection is kept open."),
     ping: duration
       .prefault("30s")
       .describe(
-        "How long a WebSocket may be silent before it is asked for a sign of life; after as long again it is cut off.",
+        "The time for which a WebSocket may be silent before the gateway sends a ping; a WebSocket that stays silent for the same time again is cut off.",
       ),
     webSocketIdle: duration
       .prefault("1h")
-      .describe("How long a WebSocket is kept open over which no message comes."),
-    call: duration.prefault("30s").describe("For a call to be answered, upstreams included."),
-    drain: duration.prefault("25s").describe("For running calls to end after SIGTERM."),
+      .describe("The time for which a WebSocket without messages from its caller is kept open."),
+    call: duration
+      .prefault("30s")
+      .describe("The time for a call to be answered, upstreams included."),
+    drain: duration.prefault("25s").describe("The time for running calls to end after SIGTERM."),
     leave: duration
       .prefault("3s")
       .describe(
-        "Of that, for balancers to notice: /readyz is 503, and callers are still let in. Only where /readyz was asked within the last minute.",
+        "The part of drain that load balancers have to notice the end: /readyz is 503, and callers are still admitted. It applies only if /readyz was asked within the last minute.",
       ),
     heartbeat: duration
       .prefault("10s")
       .refine((ms) => ms >= 2_000, { error: "expected a duration from 2s" })
-      .describe("For one of several processes to give a sign of life; then it is replaced."),
+      .describe(
+        "The time for one of several processes, or the thread that writes, to give a sign of life before it is replaced.",
+      ),
   })
   .transform(inMs);

@@ -22,7 +22,7 @@ const vendorUrl = z
   });
 
 function expectedVendor(): string {
-  return `expected a vendor such as alchemy://KEY (${vendorNames.join(", ")}); the URL of a node belongs to one network`;
+  return `expected a vendor such as alchemy://KEY (${vendorNames.join(", ")}), not the URL of a node, which belongs to one network`;
 }
 
 /** Settings for networks and upstreams that do not have them themselves. */
@@ -31,7 +31,7 @@ export const defaults = z.strictObject({
     .array(vendorUrl)
     .optional()
     .describe(
-      "Vendors such as alchemy://KEY, which are upstreams of every network that they have, beside its own.",
+      "Vendors such as alchemy://KEY, which become upstreams of every network that they have, in addition to the network's own.",
     ),
   network: networkDefaults
     .optional()

@@ -42,16 +42,19 @@ describe("the URL of the shared state", () => {
   });
 
   it.each([
-    { url: "http://cache", message: "want a URL such as redis://host:6379" },
-    { url: "redis://", message: "want a URL such as" },
-    { url: "redis://:pa/ss@cache", message: "want host:port" },
-    { url: "redis://cache:70000", message: "want host:port" },
-    { url: "redis://one,two", message: "several hosts" },
-    { url: "redis://cache/first", message: "want the number of a database" },
-    { url: "redis-sentinel://one", message: "want the name of the master" },
-    { url: "redis-cluster://one/1", message: "a cluster has the database 0 only" },
-    { url: "redis://cache?prefix=a{b}", message: "want a prefix" },
-    { url: "redis://cache?sentinelPassword=pa/ss", message: "want nothing but db, prefix" },
+    { url: "http://cache", message: "must be a URL such as redis://host:6379" },
+    { url: "redis://", message: "must be a URL such as" },
+    { url: "redis://:pa/ss@cache", message: "must have host:port" },
+    { url: "redis://cache:70000", message: "must have host:port" },
+    {
+      url: "redis://one,two",
+      message: "must begin with redis-sentinel:// or redis-cluster://, since it has several hosts",
+    },
+    { url: "redis://cache/first", message: "must have the number of a database" },
+    { url: "redis-sentinel://one", message: "must have the name of the master" },
+    { url: "redis-cluster://one/1", message: "must not name a database other than 0" },
+    { url: "redis://cache?prefix=a{b}", message: "must have a prefix" },
+    { url: "redis://cache?sentinelPassword=pa/ss", message: "must have nothing but db, prefix" },
   ])("$url is a mistake that does not repeat it", ({ url, message }) => {
     const networks = `{ eth: { family: evm, chainId: 1, upstreams: [{ url: "http://node" }] } }`;
     const text = `state: ${JSON.stringify(url)}\nnetworks: ${networks}`;

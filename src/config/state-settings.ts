@@ -8,7 +8,7 @@ const example =
 
 /** The URL; left out: the processes of one machine share an LMDB in the data folder. */
 export const state = z
-  .string({ error: `want a URL such as ${example}` })
+  .string({ error: `must be a URL such as ${example}` })
   .transform((text, context): SharedStateSettings => {
     const read = readStateUrl(text);
     if (typeof read !== "string") return read;
@@ -37,7 +37,7 @@ const form =
 /** @returns The settings, or the mistake in words. */
 function readStateUrl(text: string): SharedStateSettings | string {
   const match = form.exec(text);
-  if (!match) return `want a URL such as ${example}`;
+  if (!match) return `must be a URL such as ${example}`;
   const [, encrypted, kindText = "", login, hostsText = "", path = "", query] = match;
   const kind = kindOf(kindText);
   const hosts = hostsText.split(",").map((each) => readHost(each, defaultPort[kind]));
@@ -47,16 +47,17 @@ function readStateUrl(text: string): SharedStateSettings | string {
   const database = databaseOf(kind === "sentinel" ? (db ?? "") : path || (db ?? ""));
   const settings = { isEncrypted: encrypted !== "", ...readLogin(login) };
   if (!hosts.every((host) => host !== undefined))
-    return "want host:port after ://, and commas between several";
+    return "must have host:port after ://, with commas between several";
   if (kind === "single" && hosts.length > 1)
-    return "several hosts: want redis-sentinel:// or redis-cluster://";
-  if (kind === "sentinel" && path === "") return "want the name of the master after the hosts";
-  if (database === undefined) return "want the number of a database, such as 0";
-  if (kind === "cluster" && database !== 0) return "a cluster has the database 0 only";
+    return "must begin with redis-sentinel:// or redis-cluster://, since it has several hosts";
+  if (kind === "sentinel" && path === "") return "must have the name of the master after the hosts";
+  if (database === undefined) return "must have the number of a database, such as 0";
+  if (kind === "cluster" && database !== 0)
+    return "must not name a database other than 0, the only one of a cluster";
   if (prefix !== undefined && !/^[\w.:-]{1,64}$/.test(prefix))
-    return "want a prefix of letters, digits, '_', '.', ':' and '-'";
+    return "must have a prefix of letters, digits, '_', '.', ':' and '-'";
   if (Object.keys(others).length > 0 || (sentinelPassword !== undefined && kind !== "sentinel"))
-    return "want nothing but db, prefix and, for redis-sentinel, sentinelPassword after the ?";
+    return "must have nothing but db, prefix and, for redis-sentinel, sentinelPassword after the ?";
   const common = { hosts, database, prefix: prefix ?? "headgate", ...settings };
   if (kind !== "sentinel") return { kind, ...common };
   const secret = sentinelPassword === undefined ? {} : { sentinelPassword };

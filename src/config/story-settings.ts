@@ -18,8 +18,8 @@ export const tail = z
   .strictObject({
     calls: wholeNumber(0, 10_000)
       .prefault(0)
-      .describe("How many of them are kept, in each process; 0: none."),
-    slow: duration.prefault("1s").describe("From which time on a call is slow."),
+      .describe("The number of slow and failed calls that each process keeps; 0: none."),
+    slow: duration.prefault("1s").describe("Calls that take at least this long are slow."),
   })
   .transform(({ calls, slow }) => ({ calls, slowMs: slow }));
 
@@ -35,43 +35,53 @@ export const tracing = z
       .string({ error: endpointExpected })
       .refine(isHttpUrl, { error: endpointExpected })
       .describe(
-        "The collector, which is sent OTLP over HTTP; to one without a path, /v1/traces is added.",
+        "The URL of the collector, to which traces are sent as OTLP over HTTP; /v1/traces is added to a URL without a path.",
       ),
     protocol: z
-      .literal("http/protobuf", { error: "expected http/protobuf: nothing else is spoken" })
+      .literal("http/protobuf", { error: "expected http/protobuf, the only supported protocol" })
       .prefault("http/protobuf")
-      .describe("What is spoken with it."),
+      .describe("The protocol of the collector; there is no other."),
     headers: mappingOf(
       /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/,
       z.string({ error: "expected a text" }),
-      "one of the names is no header's",
+      "one of the names is not a valid header name",
     )
       .prefault({})
-      .describe("What it is sent with each request, such as a token; never shown."),
+      .describe("Headers of each request to the collector, such as a token; never shown."),
     sample: amount(0, 1)
       .prefault(0.01)
-      .describe("Which share of the calls is traced that come without a trace; 1: all."),
+      .describe("The share of the calls without a caller's trace that is traced; 1: all."),
     callers: trueOrFalse
       .prefault(true)
-      .describe("Whether a caller that comes with a trace (`traceparent`) decides for its calls."),
+      .describe(
+        "Whether a caller that sends a trace (`traceparent`) decides whether its calls are traced.",
+      ),
     failed: trueOrFalse
       .prefault(true)
-      .describe("Whether calls are traced in any case that the gateway or its upstreams failed."),
-    slow: duration.prefault("5s").describe("Calls that take as long are traced in any case."),
+      .describe("Whether every call that the gateway or its upstreams failed is traced."),
+    slow: duration
+      .prefault("5s")
+      .describe("Calls that take at least this long are traced in any case."),
     upstreams: trueOrFalse
       .prefault(true)
-      .describe("Whether upstreams are sent `traceparent` and `tracestate`, over HTTP."),
+      .describe(
+        "Whether the gateway sends `traceparent` and `tracestate` to upstreams, over HTTP.",
+      ),
     queue: wholeNumber(1, 100_000)
       .prefault(2_048)
-      .describe("How many calls wait at most to be sent, in each process; more are dropped."),
-    timeout: duration.prefault("10s").describe("For the collector to take what it is sent."),
+      .describe(
+        "The most traced calls that wait to be sent, in each process; further ones are dropped.",
+      ),
+    timeout: duration.prefault("10s").describe("The time for the collector to accept a request."),
     service: textOf(/^.{1,128}$/, "1 to 128 characters")
       .prefault("headgate")
-      .describe("`service.name` of what is sent."),
+      .describe("The `service.name` of the traces."),
     attributes: z
       .record(z.string(), z.string({ error: "expected a text" }))
       .prefault({})
-      .describe("What else is said of the gateway, such as `deployment.environment.name`."),
+      .describe(
+        "Further attributes of the gateway in its traces, such as `deployment.environment.name`.",
+      ),
   })
   .transform(({ endpoint, slow, timeout, callers, upstreams, protocol: _, ...rest }) => {
     const url = new URL(endpoint);

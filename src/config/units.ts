@@ -111,7 +111,7 @@ export const onlyOneOf = <Name extends string>(one: Name, other: Name) =>
   [
     (settings: Readonly<Partial<Record<Name, unknown>>>): boolean =>
       (settings[one] === undefined) !== (settings[other] === undefined),
-    { error: `give one of ${one} and ${other}, and only one`, ...besideOtherMistakes },
+    { error: `give exactly one of ${one} and ${other}`, ...besideOtherMistakes },
   ] as const;
 
 /** A mapping whose names have the form; `error` describes a name that does not. */

@@ -10,7 +10,7 @@ const label = textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'");
 const headers = mappingOf(
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
   textOf(/^[\t\x20-\x7e\x80-\xff]*$/, "each header to be a text that fits in one line"),
-  "one of the names cannot be a header's name",
+  "one of the names is not a valid header name",
 );
 
 const rate = z
@@ -18,22 +18,24 @@ const rate = z
     perSecond: amount(0.001)
       .optional()
       .describe(
-        "Calls a second, or the vendor's credits. Left out: what the node turns out to take.",
+        "The most calls, or credits of the vendor, a second. Left out: learned from the node's refusals.",
       ),
     burst: amount(1)
       .optional()
       .describe(
-        "What may be sent at once after a silence. Left out: a quarter of a second's worth.",
+        "The most calls or credits that may be sent at once after a silence. Left out: a quarter of perSecond.",
       ),
     perMonth: wholeNumber(1)
       .optional()
-      .describe("In a calendar month (UTC); then the upstream is left alone until the next one."),
+      .describe(
+        "The most calls or credits in a calendar month (UTC); beyond it the upstream is not asked until the next month.",
+      ),
     costs: z
       .record(z.string(), amount(0))
       .optional()
-      .describe("What a call costs, by method or pattern, in the vendor's credits. Others: 1."),
+      .describe("The vendor's credits that a call costs, by method or pattern. Other calls: 1."),
   })
-  .describe("What may be sent to it.");
+  .describe("The rates at which calls may be sent to the upstream.");
 
 /** An upstream as it is written in the file. */
 const written = z.strictObject({
@@ -46,43 +48,47 @@ const written = z.strictObject({
       error: "expected three slashes before the path of a socket: ipc:///path/to/node.ipc",
     })
     .describe(
-      "Where the node is: http, https, ws, wss, or ipc:///path of a socket. May hold secrets, and is never shown.",
+      "The URL of the node: http, https, ws, wss, or ipc:///path of a socket. It may contain secrets, and is never shown.",
     ),
   name: label
     .optional()
     .describe(
-      "What logs and metrics call it; unique in the network. Left out: its host name, with the port where another upstream has the same host.",
+      "The upstream's name in logs and metrics; unique in the network. Left out: the host name of its URL, with the port where another upstream has the same host.",
     ),
-  headers: headers.prefault({}).describe("Headers of every request to it; they are never shown."),
-  connections: wholeNumber(1).prefault(64).describe("The most connections to it."),
-  timeout: duration.prefault("20s").describe("For one request to be answered by it."),
+  headers: headers.prefault({}).describe("Headers of every request to the upstream; never shown."),
+  connections: wholeNumber(1).prefault(64).describe("The most connections to the upstream."),
+  timeout: duration.prefault("20s").describe("The time for the upstream to answer one request."),
   vendor: label
     .optional()
     .describe(
-      "The company that runs it: agreement is sought among different vendors. Left out: the domain of its URL, or its name.",
+      "The company that runs the upstream: agreement is sought among different vendors. Left out: the domain of the URL, or else the name.",
     ),
   weight: amount(0)
     .prefault(1)
     .describe(
-      "Of two equal nodes the one of weight 2 gets twice the calls; 0: asked only in need.",
+      "The share of the calls: of two equal nodes, the one of weight 2 gets twice as many as the one of weight 1; 0: asked only when no other can answer.",
     ),
   price: amount(0)
     .prefault(0)
-    .describe("Of a call, in any unit: of two healthy nodes the cheaper one is asked."),
+    .describe(
+      "The price of a call, in any unit: of two healthy nodes the gateway asks the cheaper one.",
+    ),
   rate: rate.prefault({}),
   batch: wholeNumber(1, 1000)
     .optional()
     .describe(
-      "Calls of a key that begin together go to it as one HTTP request, at most so many; 1: each by itself. Left out: as many as it turns out to take well.",
+      "The most calls of one key that go to the upstream as one HTTP request when they begin together; 1: each call goes by itself. Left out: as many as the upstream takes well, which the gateway learns.",
     ),
   private: trueOrFalse
     .prefault(false)
     .describe(
-      "It keeps transactions to itself until they are mined: where there is such an upstream, no other is sent any, unless `broadcast` is set; then it is sent none.",
+      "Whether the upstream keeps transactions to itself until they are mined. In a network with such upstreams, transactions go to these alone; if `broadcast` is set, they go to all others instead.",
     ),
   probe: trueOrFalse
     .prefault(true)
-    .describe("Whether it is asked, once for each of its versions, what it can do."),
+    .describe(
+      "Whether the gateway probes the upstream's capabilities, once for each of its versions.",
+    ),
 });
 
 /** The settings that `defaults` may set for all upstreams. */

@@ -51,12 +51,12 @@ describe("a vendor's URL", () => {
   });
 
   it.each([
-    ["alchemy://", 1, "want alchemy://KEY"],
-    ["alchemy://secret/../x", 1, "want alchemy://KEY"],
-    ["alchemy://secret?x", 1, "want alchemy://KEY"],
-    ["quicknode://secret", 1, "want quicknode://ENDPOINT-NAME/TOKEN"],
-    ["publicnode://secret", 1, "want publicnode:// alone"],
-    ["chainstack://secret/more", 1, "want chainstack://KEY"],
+    ["alchemy://", 1, "must be written alchemy://KEY"],
+    ["alchemy://secret/../x", 1, "must be written alchemy://KEY"],
+    ["alchemy://secret?x", 1, "must be written alchemy://KEY"],
+    ["quicknode://secret", 1, "must be written quicknode://ENDPOINT-NAME/TOKEN"],
+    ["publicnode://secret", 1, "must be written publicnode:// alone"],
+    ["chainstack://secret/more", 1, "must be written chainstack://KEY"],
     ["alchemy://secret", 4_000_000, "alchemy is not known to have chain 4000000"],
   ])("%s is none on chain %i: %s", (url, chainId, why) => {
     expect(resolveVendor(url, on(chainId))).toMatchObject({ why });
@@ -120,11 +120,11 @@ describe("in a configuration", () => {
   it.each([
     [
       { networks: { mine: { upstreams: ["alchemy://secret"] } } },
-      "networks.mine.upstreams[0].url: which chain of alchemy's? Write the network's chainId, or call it by a known name (eth-mainnet, base, …)",
+      "networks.mine.upstreams[0].url: the chain of this network is not known, so alchemy's URL is not known either: write the network's chainId, or give the network a known name (eth-mainnet, base, …)",
     ],
     [
       { networks: { base: { upstreams: ["quicknode://secret"] } } },
-      "networks.base.upstreams[0].url: want quicknode://ENDPOINT-NAME/TOKEN",
+      "networks.base.upstreams[0].url: must be written quicknode://ENDPOINT-NAME/TOKEN",
     ],
     [
       { networks: { mine: { chainId: 5_555_555, upstreams: ["http://a", "alchemy://secret"] } } },
@@ -139,7 +139,7 @@ describe("in a configuration", () => {
         defaults: { upstreams: ["https://secret"] },
         networks: { base: { upstreams: ["http://a"] } },
       },
-      "defaults.upstreams[0]: expected a vendor such as alchemy://KEY (alchemy, infura, quicknode, ankr, drpc, chainstack, blast, tenderly, dwellir, publicnode); the URL of a node belongs to one network, got a text",
+      "defaults.upstreams[0]: expected a vendor such as alchemy://KEY (alchemy, infura, quicknode, ankr, drpc, chainstack, blast, tenderly, dwellir, publicnode), not the URL of a node, which belongs to one network, got a text",
     ],
   ])("%j is a mistake, told once and without its secret", (settings, mistake) => {
     expect(mistakesOf(settings)).toEqual([mistake]);

@@ -63,11 +63,11 @@ export function resolveVendor(
   const vendor = Object.hasOwn(table, name) ? table[name] : undefined;
   if (!vendor) return undefined;
   const credentials = credentialsIn(rest, vendor.url);
-  if (!credentials) return { kind: "mistake", why: `want ${formOf(name, vendor.url)}` };
+  if (!credentials) return { kind: "mistake", why: `must be written ${formOf(name, vendor.url)}` };
   if (!chain)
     return {
       kind: "mistake",
-      why: `which chain of ${name}'s? Write the network's chainId, or call it by a known name (eth-mainnet, base, …)`,
+      why: `the chain of this network is not known, so ${name}'s URL is not known either: write the network's chainId, or give the network a known name (eth-mainnet, base, …)`,
     };
   const called = chain.family === "evm" ? vendor.chains[chain.chainId] : undefined;
   if (called === undefined)

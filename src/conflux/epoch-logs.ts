@@ -42,7 +42,7 @@ const contracts = z
   .union([confluxAddress, z.array(confluxAddress).max(MAX_ALTERNATIVES)], {
     error: whyNoneOf("addresses", "want a BASE32 address or an array of such addresses"),
   })
-  .describe("One contract, or any of several.");
+  .describe("The address of a contract, or an array of alternatives.");
 
 // Unlike with Ethereum nodes, null is not allowed among the alternatives.
 const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
@@ -52,21 +52,26 @@ const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
 export const epochLogFilter = z
   .looseObject(
     {
-      fromEpoch: epoch.nullish().describe("Default latest_checkpoint."),
-      toEpoch: epoch.nullish().describe("Default latest_state."),
+      fromEpoch: epoch.nullish().describe("The first epoch. Left out: latest_checkpoint."),
+      toEpoch: epoch.nullish().describe("The last epoch. Left out: latest_state."),
       // Not limited here: `tooManyHashes` refuses more than 128 in the nodes' words.
       blockHashes: z
         .array(hash, { error: "want an array of block hashes" })
         .nullish()
-        .describe("Up to 128; they override the epochs."),
+        .describe("At most 128 hashes; if they are given, the epochs are ignored."),
       address: contracts.nullish(),
       topics: topicsOf(topic).nullish(),
-      limit: quantity.nullish().describe("Only the last so many logs."),
-      offset: quantity.nullish().describe("Without the last so many logs."),
+      limit: quantity.nullish().describe("The most logs in the answer, which are the last ones."),
+      offset: quantity
+        .nullish()
+        .describe("The number of logs that are left out at the end, before `limit` applies."),
     },
     { error: "want a log filter object" },
   )
-  .meta({ id: "EpochLogFilter", description: "Which logs: of an epoch range or of blocks." });
+  .meta({
+    id: "EpochLogFilter",
+    description: "The conditions on logs, and the range of epochs or the blocks.",
+  });
 
 export type EpochLogFilter = z.infer<typeof epochLogFilter>;
 

@@ -16,7 +16,7 @@ export const callObject = z
       gasPrice: quantity.nullish().describe("Price per gas."),
       value: quantity.nullish().describe("Value sent."),
       data: data.nullish().describe("Method signature hash and encoded parameters."),
-      input: data.nullish().describe("Another name of `data`."),
+      input: data.nullish().describe("Another name for `data`."),
     },
     { error: "want a call object" },
   )
@@ -25,9 +25,10 @@ export const callObject = z
 export type CallObject = z.infer<typeof callObject>;
 
 /** State and block overrides. Only nodes check their contents. */
-export const overrides = z
-  .looseObject({}, { error: "want an object" })
-  .meta({ id: "Overrides", description: "What the execution sees otherwise than the chain." });
+export const overrides = z.looseObject({}, { error: "want an object" }).meta({
+  id: "Overrides",
+  description: "Values that replace those of the chain during an execution.",
+});
 
 /**
  * Makes a call that any node understands: `input` is copied to `data`, which all nodes read. A call that needs no

@@ -20,7 +20,7 @@ const addresses = z
     ],
     { error: "want an address or an array of addresses" },
   )
-  .describe("One contract, or any of several.");
+  .describe("The address of a contract, or an array of alternatives.");
 
 const topic = z.union(
   [
@@ -38,7 +38,7 @@ export const topicsOf = <Topic extends z.ZodType>(at: Topic) =>
   z
     .array(at.nullable(), { error: "want an array of topics" })
     .max(MAX_TOPICS, { error: `want at most ${MAX_TOPICS} topics` })
-    .describe("By position: a topic, null for any, or an array of alternatives.");
+    .describe("For each position a topic, null for any topic, or an array of alternatives.");
 
 export const logFilter = z
   .looseObject(
@@ -51,7 +51,10 @@ export const logFilter = z
     },
     { error: "want a log filter object" },
   )
-  .meta({ id: "LogFilter", description: "Which logs: of a block range or one block." });
+  .meta({
+    id: "LogFilter",
+    description: "The conditions on logs, and the range of blocks or the one block.",
+  });
 
 /** Numbers of blocks or epochs, both inclusive. */
 export type LogRange = { readonly from: number; readonly to: number };

@@ -52,7 +52,7 @@ export const block = z
     ...headerFields,
     transactions: z
       .union([z.array(hash), z.array(transaction)])
-      .describe("Hashes, or whole transactions when asked for."),
+      .describe("The hashes of the transactions, or whole transactions if requested."),
   })
   .meta({ id: "Block", description: "A block." });
 
@@ -90,7 +90,9 @@ export const receipt = z
     contractAddress: address.nullish().describe("The created contract, otherwise null."),
     logs: z.array(log),
     logsBloom: bloom,
-    root: hash.optional().describe("State root, before Byzantium; then `status`."),
+    root: hash
+      .optional()
+      .describe("The state root, before Byzantium; since then there is `status` instead."),
     status: quantity.optional().describe("0x1 is success, 0x0 is failure."),
   })
   .meta({ id: "Receipt", description: "The receipt of a mined transaction." });
@@ -99,11 +101,11 @@ const wholeNumber = z.int().nonnegative();
 
 const trace = z
   .looseObject({
-    action: z.looseObject({}).describe("What was done: a call, a creation, a suicide or a reward."),
+    action: z.looseObject({}).describe("The action: a call, a creation, a suicide or a reward."),
     result: z
       .looseObject({})
       .nullish()
-      .describe("What came of it. A failed call has `error` instead."),
+      .describe("The result of the action. A failed call has `error` instead."),
     error: z.string().optional(),
     subtraces: wholeNumber.describe("Number of child traces."),
     traceAddress: z.array(wholeNumber).describe("Position path in the call tree."),
@@ -118,7 +120,7 @@ export const locatedTrace = trace
     transactionHash: hash.nullish(),
     transactionPosition: wholeNumber.nullish(),
   })
-  .meta({ id: "LocatedTrace", description: "A trace, and where on the chain it is." });
+  .meta({ id: "LocatedTrace", description: "A trace with its position on the chain." });
 
 export const replay = z
   .looseObject({
@@ -127,7 +129,7 @@ export const replay = z
     trace: z.array(trace).nullable(),
     vmTrace: z.looseObject({}).nullable().describe("null when not requested."),
   })
-  .meta({ id: "Replay", description: "What a transaction did." });
+  .meta({ id: "Replay", description: "The requested traces of a transaction or a call." });
 
 /** The members of a block that are not part of its header. */
 const BESIDE_HEADER: readonly string[] = [

@@ -14,7 +14,7 @@ import { asPendingBlock, hasValue } from "./pending.ts";
 
 const fullTransactions = z
   .boolean({ error: "want true or false" })
-  .describe("Whole transactions instead of their hashes.");
+  .describe("Whether to return whole transactions instead of their hashes.");
 
 const LOOKUP = { workKind: "blocks", cost: 3 } as const;
 
@@ -56,7 +56,7 @@ export const blockMethods = [
     name: "eth_getBlockTransactionCountByNumber",
     ...LOOKUP,
     isNullNoBlock: true,
-    summary: "How many transactions the block has; null when there is no such block.",
+    summary: "The number of transactions in the block; null when there is no such block.",
     params: { block: blockNumberOrTag },
     result: quantity.nullable(),
     freshness: "until next block",
@@ -69,7 +69,7 @@ export const blockMethods = [
   defineMethod({
     name: "eth_getBlockTransactionCountByHash",
     ...LOOKUP,
-    summary: "How many transactions the block has; null when there is no such block.",
+    summary: "The number of transactions in the block; null when there is no such block.",
     params: { blockHash: hash },
     result: quantity.nullable(),
     freshness: "forever",

@@ -59,7 +59,7 @@ export const declaredMethods: readonly Method[] = [
 /** A method whose calls go to the upstreams unchanged. */
 export const forwardedMethod = (known: KnownMethod): Method => ({
   ...known,
-  summary: "Passed on to the upstreams as it is.",
+  summary: "Passed on to the upstreams unchanged.",
   parameters: "any",
   result: z.unknown(),
   freshness: "unknown",

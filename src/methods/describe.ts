@@ -23,7 +23,7 @@ export function openRpcDocument(options: {
     info: {
       title: `Headgate: ${network}`,
       version: "1.0",
-      description: `JSON-RPC methods of ${network}, chain ${chainId}. Beside them, those of x-headgate-passed-on are passed on as they are.`,
+      description: `JSON-RPC methods of ${network}, chain ${chainId}. The methods in x-headgate-passed-on are available too; the gateway passes them on to the nodes unchanged.`,
     },
     methods,
     components: { schemas: Object.fromEntries(components) },
@@ -87,20 +87,20 @@ const families: readonly { readonly family: Family; readonly title: string }[] =
 export const methodsMarkdown = (methods: readonly Method[], forwarded: readonly Method[]): string =>
   `${[
     "# Methods",
-    "Made from the declarations in `src/methods` and the names in `src/namespaces` by `node scripts/methods-doc.ts`: do not edit. The cost is in compute units; a batch costs the sum of its members. A running gateway answers `rpc.discover` with the schemas of all parameters and results, and `headgate methods --config headgate.yaml --key name` tells what a key may really call.",
-    "What a method is decides how it opens. **Reads** and **writes** open by a pattern (`eth_*`), a group (`debugTrace`, `debugRaw`, `txpool`) or a name in `methods.allow` of a network; keys that only read may not make writes. **Node control** opens by its full name in `methods.allow` alone, and for keys whose own `methods` have the full name, or that have none; not for keys that only read. Node administration (`admin_`, `miner_`, `engine_`), **signing** with a node's keys (`personal_`, `eth_sign…`, `eth_sendTransaction`) and **subscriptions** never open. A method that is not listed here opens by its full name, and counts as a write that may read any contract.",
+    "This page is made from the declarations in `src/methods` and the names in `src/namespaces` by `node scripts/methods-doc.ts`: do not edit it. The cost is in compute units; a batch costs the sum of its members. A running gateway answers `rpc.discover` with the schemas of all parameters and results, and `headgate methods --config headgate.yaml --key name` lists the methods that a key may call.",
+    "The kind of a method decides how an operator opens it. A pattern (`eth_*`), a group (`debugTrace`, `debugRaw`, `txpool`) or a name in a network's `methods.allow` opens **reads** and **writes**; keys that only read may not make writes. Only the full name in `methods.allow` opens a method of **node control**; a key may call it if its own `methods` have the full name, or if it has no `methods`, but not if it only reads. Nothing opens node administration (`admin_`, `miner_`, `engine_`), **signing** with a node's keys (`personal_`, `eth_sign…`, `eth_sendTransaction`) and **subscriptions** of nodes. The full name opens a method that is not listed here; it counts as a write that may read any contract.",
     ...families.flatMap(({ family, title }) => [
       `## ${title}`,
       tableOf(methods.filter((method) => method.family === family || method.family === "any")),
-      "### Passed on as they are",
-      "Open by default where their namespace is (see `networks.<name>.methods.allow` in [configuration.md](configuration.md)).",
+      "### Passed on unchanged",
+      "These methods are open by default if their namespace is (see `networks.<name>.methods.allow` in [configuration.md](configuration.md)).",
       forwardedTable(forwarded.filter((method) => method.family === family)),
     ]),
   ].join("\n\n")}\n`;
 
 const forwardedTable = (methods: readonly Method[]): string =>
   [
-    "| method | what it is | opens by | cost |",
+    "| method | kind | opened by | cost |",
     "|---|---|---|---:|",
     ...[...methods]
       .sort(byName)
@@ -119,7 +119,7 @@ export function wayOpen({ name, kind }: Pick<Method, "name" | "kind">): string {
 
 const tableOf = (methods: readonly Method[]): string =>
   [
-    "| method | cost | stays true | parameters | summary |",
+    "| method | cost | result valid | parameters | summary |",
     "|---|---:|---|---|---|",
     ...[...methods].sort(byName).map(rowOf),
   ].join("\n");

@@ -34,7 +34,7 @@ export const epochLogMethods = [
     isSpecified: true,
     family: "conflux",
     summary:
-      "The logs that match a filter, of a range of epochs or of some blocks; the last `limit` of them before the last `offset`.",
+      "The logs that match a filter, in a range of epochs or in some blocks. The last `offset` logs are left out; of the rest, the last `limit` logs are returned.",
     cost: 10,
     params: { filter: epochLogFilter },
     result: z.array(epochLog),

@@ -9,7 +9,9 @@ import { defineMethod, type Method } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
 import { SENDING, submit } from "./submission.ts";
 
-const epoch = epochReference.optional().describe("Left out: what the node takes as the newest.");
+const epoch = epochReference
+  .optional()
+  .describe("The epoch. Left out: the newest one by the rules of the node.");
 const object = z.looseObject({});
 const call = z.looseObject({}, { error: "want a call object" });
 const fullTransactions = z.boolean({ error: "want true or false" });
@@ -38,7 +40,7 @@ export const epochMethods = [
   epochMethod({
     name: "cfx_getStatus",
     ...CHAIN,
-    summary: "Chain id, newest epochs and block of the node.",
+    summary: "The chain id, the newest epochs and the newest block of the node.",
     params: {},
     result: object,
   }),
@@ -114,14 +116,14 @@ export const epochMethods = [
   epochMethod({
     name: "cfx_call",
     ...EXECUTION,
-    summary: "Executes a call and answers what it returns.",
+    summary: "Executes a call and returns its output.",
     params: { call, epoch },
     result: data,
   }),
   epochMethod({
     name: "cfx_estimateGasAndCollateral",
     ...EXECUTION,
-    summary: "How much gas and storage collateral a call needs.",
+    summary: "The gas and the storage collateral that a call needs.",
     params: { call, epoch },
     result: object,
   }),

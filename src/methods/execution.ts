@@ -16,9 +16,15 @@ import { type CallContext, defineMethod } from "./method.ts";
 import type { BlockCall } from "./passing-on.ts";
 import { askState, hearingState } from "./state.ts";
 
-const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
-const stateOverrides = overrides.optional().describe("Accounts as they shall be.");
-const blockOverrides = overrides.optional().describe("The block as it shall be.");
+const block = blockReference
+  .optional()
+  .describe("The block on whose state the call is executed. Left out: latest.");
+const stateOverrides = overrides
+  .optional()
+  .describe("Accounts whose state differs from the chain during the execution.");
+const blockOverrides = overrides
+  .optional()
+  .describe("Members of the block that differ from the chain during the execution.");
 
 const EXECUTION = {
   workKind: "execution",
@@ -32,7 +38,7 @@ export const executionMethods = [
     name: "eth_call",
     ...EXECUTION,
     mayRevert: true,
-    summary: "Executes a call and answers what it returns.",
+    summary: "Executes a call and returns its output.",
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: data,
     answer: (args, context) => execute("eth_call", { args, call: forAnyNode(args.call) }, context),
@@ -42,7 +48,7 @@ export const executionMethods = [
     ...EXECUTION,
     isSpecified: true,
     mayRevert: true,
-    summary: "How much gas a call needs. `gas` above 550 million is lowered to that.",
+    summary: "The gas that a call needs. A `gas` above 550 million is lowered to 550 million.",
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: quantity,
     answer: (args, context) => {
@@ -55,7 +61,8 @@ export const executionMethods = [
   defineMethod({
     name: "eth_createAccessList",
     ...EXECUTION,
-    summary: "Which accounts and slots a call touches, and its gas with that access list.",
+    summary:
+      "The accounts and storage slots that a call touches, and its gas with that access list.",
     params: { call: callObject, block, stateOverrides },
     result: z.looseObject({ accessList: z.array(z.looseObject({})), gasUsed: quantity }),
     answer: (args, context) =>

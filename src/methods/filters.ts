@@ -83,7 +83,7 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   const logs = filterMethod({
     name: `${prefix}_newFilter`,
     ...creation,
-    summary: `Creates a filter that reports ${words.logs}, and answers its id.`,
+    summary: `Creates a filter that reports ${words.logs}, and returns its id.`,
     params: { filter: family.filter },
     contractsOf: contractsOfLogs,
     check: ({ filter }) => family.check?.(filter),
@@ -93,7 +93,7 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   const blocks = filterMethod({
     name: `${prefix}_newBlockFilter`,
     ...creation,
-    summary: `Creates a filter that reports ${words.blocks}, and answers its id.`,
+    summary: `Creates a filter that reports ${words.blocks}, and returns its id.`,
     params: {},
     answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
   });
@@ -101,7 +101,7 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
     name: `${prefix}_newPendingTransactionFilter`,
     ...creation,
     summary:
-      "Creates a filter that reports the hashes of pending transactions, and answers its id.",
+      "Creates a filter that reports the hashes of pending transactions, and returns its id.",
     params: family.pendingParams as Shape,
     answer: ({ fullTransactions }, filters, context) => {
       if (fullTransactions)
@@ -125,7 +125,8 @@ function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creati
     filterMethod({
       name: `${prefix}_getFilterChanges`,
       ...poll,
-      summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
+      summary:
+        "The new items of a filter since the last poll: logs, block hashes or transaction hashes.",
       cost: 2,
       result: z.union([z.array(hash), z.array(family.change)]),
       answer: async ({ filterId: id }, filters, context) => {
@@ -136,7 +137,7 @@ function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creati
     filterMethod({
       name: `${prefix}_getFilterLogs`,
       ...poll,
-      summary: `All logs that match a log filter, of the ${family.words.range} that it was created with.`,
+      summary: `All logs that match a log filter, in the ${family.words.range} with which it was created.`,
       cost: 5,
       result: z.array(family.log),
       answer: async ({ filterId: id }, filters, context) => {
@@ -196,7 +197,7 @@ export function changesJson({ items, more, at }: Changes, context: CallContext):
   return joinLogs(more, items.length > 0 ? Buffer.from(joinJson(items)) : undefined);
 }
 
-const ID = "What the creation of the filter answered.";
+const ID = "The id that the creation of the filter returned.";
 
 export const filterMethods = filterMethodsOf<LogFilter>({
   declared: { family: "evm", isSpecified: true },
@@ -227,7 +228,9 @@ const epochFilterId = z
 
 const revert = z
   .looseObject({ revertTo: quantity })
-  .describe("The pivot chain changed from this epoch on: logs from there are to be forgotten.");
+  .describe(
+    "The pivot chain changed from this epoch on: discard the logs of this epoch and of later ones.",
+  );
 
 export const epochFilterMethods = filterMethodsOf<EpochLogFilter>({
   declared: { family: "conflux" },

@@ -35,7 +35,7 @@ export const logMethods = [
     name: "eth_getLogs",
     workKind: "logs",
     isSpecified: true,
-    summary: "The logs that match a filter, of a range of blocks or of one block.",
+    summary: "The logs that match a filter, in a range of blocks or in one block.",
     cost: 10,
     params: { filter: logFilter },
     result: z.array(log),

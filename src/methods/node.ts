@@ -29,7 +29,7 @@ export const nodeMethods = [
     name: "eth_blockNumber",
     workKind: "chain",
     tellsHead: () => true,
-    summary: "The number of the newest block; in a batch, of the one that all members see.",
+    summary: "The number of the newest block, which is the same for all members of a batch.",
     cost: 1,
     params: {},
     result: quantity,
@@ -46,7 +46,7 @@ export const nodeMethods = [
     name: "eth_accounts",
     workKind: "other",
     isSpecified: true,
-    summary: "Always empty: what is behind the gateway signs for nobody.",
+    summary: "Always an empty list: neither the gateway nor its nodes sign for callers.",
     cost: 3,
     params: {},
     result: z.array(address),
@@ -87,7 +87,7 @@ export const nodeMethods = [
   passedOn({
     name: "eth_feeHistory",
     ...FEES,
-    summary: "Base fees, gas used and priority fees of a range of blocks.",
+    summary: "The base fees, the used gas and the priority fees of a range of blocks.",
     params: {
       // Every node accepts a plain number, and some libraries send one.
       blockCount: z.union([quantity, z.int().positive()], { error: "want a number of blocks" }),
@@ -103,7 +103,7 @@ export const nodeMethods = [
   passedOn({
     name: "eth_syncing",
     workKind: "chain",
-    summary: "How far the node behind is with its synchronisation; false when it is done.",
+    summary: "The progress of the synchronisation of a node; false when it is done.",
     cost: 3,
     params: {},
     result: z.union([z.literal(false), z.looseObject({})]),

@@ -16,13 +16,13 @@ const dayRange = z.strictObject(
 );
 
 const counts = {
-  calls: z.number().describe("Answered and charged."),
-  computeUnits: z.number(),
-  bytes: z.number().describe("Of the answers, before compression."),
-  requestBytes: z.number(),
-  errors: z.number().describe("Of the calls, those answered with an error."),
-  refused: z.number().describe("Turned away by the key's settings or limits."),
-  upstreamCalls: z.number().describe("How often nodes were asked for these calls."),
+  calls: z.number().describe("Calls that were answered and charged."),
+  computeUnits: z.number().describe("Compute units charged for all calls."),
+  bytes: z.number().describe("Bytes of the answers, before compression."),
+  requestBytes: z.number().describe("Bytes of the calls."),
+  errors: z.number().describe("Calls that were answered with an error."),
+  refused: z.number().describe("Calls refused by the key's settings or limits."),
+  upstreamCalls: z.number().describe("Calls made to nodes for these calls."),
 };
 
 type Counts = Readonly<Record<keyof typeof counts, number>>;
@@ -63,7 +63,7 @@ export const ownMethods: readonly Method[] = [
     isOwn: true,
     family: "any",
     summary:
-      "The limits of the key that asks, and what was done with it: by day, network and method, of this month unless a range of days is given.",
+      "The limits and the usage of the key that makes the call. The usage is by day, network and method, of this month unless a range of days is given.",
     cost: 1,
     params: { range: dayRange.optional() },
     result: z.looseObject({

@@ -15,7 +15,7 @@ import { type FixedPointer, readBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { askAt, type BlockCall, type Hearing, referenceIn, saysUnknown } from "./passing-on.ts";
 
-const block = blockReference.optional().describe("Left out: latest.");
+const block = blockReference.optional().describe("The block. Left out: latest.");
 
 /** Asks for the state at a block. @throws RpcError `header not found` for an unknown block, whatever a node says. */
 export function askState(method: string, call: BlockCall, context: CallContext): Promise<Buffer> {
@@ -111,14 +111,14 @@ export const stateMethods = [
   }),
   stateMethod({
     name: "eth_getTransactionCount",
-    summary: "How many transactions an address has sent.",
+    summary: "The number of transactions that an address has sent.",
     cost: 3,
     params: { address },
     result: quantity,
   }),
   stateMethod({
     name: "eth_getStorageAt",
-    summary: "What a contract has in a storage slot.",
+    summary: "The value in a storage slot of a contract.",
     cost: 3,
     params: { address, slot },
     result: data,

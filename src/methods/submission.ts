@@ -14,7 +14,7 @@ import { MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 /** The common part of the declarations of all methods that send a transaction. */
 export const SENDING = {
   workKind: "submission",
-  summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
+  summary: "Sends a signed transaction and returns its hash, also when it was sent before.",
   cost: 3,
   params: { transaction: data },
   result: transactionHash,

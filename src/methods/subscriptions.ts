@@ -23,7 +23,7 @@ type SubscriptionFamily = {
   readonly members: readonly string[];
 };
 
-const NOT_COUNTED = "want in `received` how many notifications were received";
+const NOT_COUNTED = "want the number of received notifications in `received`";
 
 const resumption = z.strictObject({
   resume: z.string().regex(/^0x[0-9a-fA-F]{1,32}$/, { error: "want a subscription id" }),
@@ -47,13 +47,17 @@ function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
     defineMethod({
       name: `${prefix}_subscribe`,
       ...common,
-      summary: `Subscribes over a WebSocket to ${Object.keys(family.kinds).join(", ")}, and answers the subscription's id.`,
+      summary: `Subscribes over a WebSocket to one of ${Object.keys(family.kinds).join(", ")}, and returns the subscription's id.`,
       cost: 2,
       params: {
-        kind: z.string({ error: "want a subscription kind" }).describe("What to push."),
-        criteria: more.describe("For logs: addresses and topics. Or what resumes."),
+        kind: z
+          .string({ error: "want a subscription kind" })
+          .describe("The kind of the subscription."),
+        criteria: more.describe(
+          "The criteria of the kind, such as addresses and topics for logs. The object of `resume` may stand here instead.",
+        ),
         resume: more.describe(
-          "`{resume: id, received: n}`: go on behind the nth notification of this subscription.",
+          "`{resume: id, received: n}` continues the subscription with this id after its nth notification.",
         ),
       },
       result: quantity,
@@ -148,7 +152,7 @@ function questionOf(name: string, given: readonly unknown[], family: Subscriptio
 /** Refuses an argument behind the kind, except the empty object that some clients send. */
 function noMore(wanted: unknown): void {
   if (wanted !== undefined && Object.keys(Object(wanted) as object).length > 0)
-    throw errors.invalidArgument(1, "want nothing behind this kind");
+    throw errors.invalidArgument(1, "want no argument after this kind");
 }
 
 const wantsWhole = z.union([
@@ -159,7 +163,7 @@ const wantsWhole = z.union([
 function pendingOf(wanted: unknown): FilterQuestion {
   const checked = wantsWhole.safeParse(wanted ?? false);
   if (!checked.success)
-    throw errors.invalidArgument(1, "want whether whole transactions are to be pushed");
+    throw errors.invalidArgument(1, "want true or false: whether whole transactions are pushed");
   const isWhole =
     typeof checked.data === "object" ? checked.data.includeTransactions : checked.data;
   return isWhole ? { kind: "pending", isWhole } : { kind: "pending" };

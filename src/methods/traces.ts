@@ -25,12 +25,14 @@ const traceTypes = z
     error: "want an array of trace types",
   })
   .max(MAX_TYPES, { error: `want at most ${MAX_TYPES} trace types` })
-  .describe("What is wanted: vmTrace, trace, stateDiff.");
+  .describe("The requested traces: vmTrace, trace, stateDiff.");
 
 /** Each type once, however often the caller names it. */
 const unique = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)];
 
-const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
+const block = blockReference
+  .optional()
+  .describe("The block on whose state the call is executed. Left out: latest.");
 
 export const traceMethods = [
   defineMethod({
@@ -56,7 +58,7 @@ export const traceMethods = [
   defineMethod({
     name: "trace_transaction",
     ...TRACE,
-    summary: "All traces of a transaction; null when it is unknown.",
+    summary: "All traces of a transaction; null when the transaction is unknown.",
     params: { transactionHash: hash },
     result: z.array(locatedTrace).nullable(),
     freshness: "until reorg",
@@ -68,7 +70,7 @@ export const traceMethods = [
     ...TRACE,
     isNullNoBlock: true,
     summary:
-      "All traces of a block, and the rewards where the node gives them; null when it is unknown.",
+      "All traces of a block, with the rewards where the node gives them; null when the block is unknown.",
     params: { block: blockReference },
     result: z.array(locatedTrace).nullable(),
     freshness: "until next block",
@@ -79,7 +81,7 @@ export const traceMethods = [
   defineMethod({
     name: "trace_filter",
     ...TRACE,
-    summary: "The traces of a range of blocks that match.",
+    summary: "The traces in a range of blocks that match a filter.",
     params: { filter: traceFilter },
     result: z.array(locatedTrace),
     freshness: "until next block",
@@ -90,7 +92,7 @@ export const traceMethods = [
     name: "trace_replayTransaction",
     ...TRACE,
     isSpecified: true,
-    summary: "Executes a mined transaction again and answers what was asked for of its traces.",
+    summary: "Executes a mined transaction again and returns the requested traces.",
     params: { transactionHash: hash, traceTypes },
     result: replay,
     freshness: "until reorg",
@@ -99,7 +101,7 @@ export const traceMethods = [
   defineMethod({
     name: "trace_replayBlockTransactions",
     ...TRACE,
-    summary: "Executes all transactions of a block again.",
+    summary: "Executes all transactions of a block again and returns the requested traces.",
     params: { block: blockReference, traceTypes },
     result: z.array(replay).nullable(),
     freshness: "until next block",
@@ -110,7 +112,7 @@ export const traceMethods = [
   defineMethod({
     name: "trace_call",
     ...TRACE,
-    summary: "Executes a call and answers its traces.",
+    summary: "Executes a call and returns the requested traces.",
     params: { call: callObject, traceTypes, block },
     result: replay,
     freshness: "until next block",
@@ -121,7 +123,8 @@ export const traceMethods = [
   passedOn({
     name: "trace_callMany",
     ...TRACE,
-    summary: "Executes calls one after the other, each on the state that the last one left.",
+    summary:
+      "Executes calls one after the other, each on the state that the previous one left, and returns the requested traces.",
     params: {
       calls: z
         .array(z.array(z.unknown()), { error: "want an array of [call, trace types]" })
@@ -136,7 +139,7 @@ export const traceMethods = [
   passedOn({
     name: "trace_rawTransaction",
     ...TRACE,
-    summary: "Executes a signed transaction without sending it.",
+    summary: "Executes a signed transaction without sending it, and returns the requested traces.",
     params: { transaction: data, traceTypes },
     result: replay,
     freshness: "until next block",

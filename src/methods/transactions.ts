@@ -37,7 +37,7 @@ export const transactionMethods = [
   defineMethod({
     name: "eth_getTransactionByBlockHashAndIndex",
     ...LOOKUP,
-    summary: "The transaction at this place of the block; null when there is none.",
+    summary: "The transaction at this index of the block; null when there is none.",
     params: { blockHash: hash, index: quantity },
     result: transaction.nullable(),
     freshness: "forever",
@@ -50,7 +50,7 @@ export const transactionMethods = [
   defineMethod({
     name: "eth_getTransactionByBlockNumberAndIndex",
     ...LOOKUP,
-    summary: "The transaction at this place of the block; null when there is none.",
+    summary: "The transaction at this index of the block; null when there is none.",
     params: { block: blockNumberOrTag, index: quantity },
     result: transaction.nullable(),
     freshness: "until next block",

@@ -45,7 +45,7 @@ const countMethod = (name: string, traits?: Pick<Method, "isNullNoBlock">): Meth
     workKind: "blocks",
     isSpecified: true,
     ...traits,
-    summary: "How many uncles the block has; null when there is no such block.",
+    summary: "The number of uncles of the block; null when there is no such block.",
     cost: 3,
     params: { block: blockReference },
     result: quantity.nullable(),

@@ -30,7 +30,7 @@ export class CombinedMetrics {
   readonly #replaced = new Tally(
     {
       name: "headgate_processes_replaced_total",
-      help: "Processes that were started again since they ended by themselves, or hung and were killed.",
+      help: "Processes that were started again, because they had ended by themselves, or hung and were killed.",
       labelNames: ["process", "why"],
     },
     this.#own,
@@ -111,7 +111,7 @@ function callsPerCall(metrics: readonly Metric[]): string {
     ([network, calls]) =>
       `${CALLS_PER_CALL}{network="${network}"} ${(upstreamCalls.get(network) ?? 0) / calls}\n`,
   );
-  const help = "Calls made to nodes, following the chain included, for each call answered.";
+  const help = "Calls made to nodes, those that follow the chain included, for each call answered.";
   return `\n# HELP ${CALLS_PER_CALL} ${help}\n# TYPE ${CALLS_PER_CALL} gauge\n${lines.join("")}`;
 }
 

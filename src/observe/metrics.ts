@@ -59,98 +59,102 @@ const SECONDS = [
 /** The counters' help texts, by name (without `headgate_`) and labels. */
 const COUNTERS = {
   "writers_replaced_total{why}":
-    "Threads that write the stores, started again since they ended by themselves, or hung.",
+    "Threads that write the stores and were started again, because they had ended by themselves or hung.",
   "unexpected_errors_total{kind}":
-    "Errors that nobody expected, of this and of earlier processes: each is logged with its stack.",
+    "Unexpected errors, of this and of earlier processes; each is logged with its stack.",
   "admin_refused_total{why}":
-    "Requests to the admin API that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate, too many tries at once.",
+    "Refused requests to the admin API, by reason: a wrong token or none, a role without the right, another origin, a handshake without the right certificate, too many tries at once.",
   "calls_total{network,method,outcome}": "Calls answered.",
-  "compute_units_total{network}": "What the calls cost.",
+  "compute_units_total{network}": "Compute units that calls cost.",
   "key_guesses_total{refused}":
-    "Unknown keys that callers sent, and whether their refusal was delayed.",
-  "tokens_refused_total{why}": "Tokens of the identity provider that were refused, and why.",
-  "calls_bounded_total{network,why}": "Calls refused for what they would ask of nodes, and why.",
+    "Unknown keys that callers sent, by how they were refused: at once, delayed, or turned away.",
+  "tokens_refused_total{why}": "Refused tokens of the identity provider, by reason.",
+  "calls_bounded_total{network,why}":
+    "Calls refused to protect nodes, by reason: the call would ask nodes too often (work), or too many calls wait for nodes (waiting).",
   requests_turned_away_total:
-    "Requests of callers that had too many refused, turned away before they were read.",
+    "Requests turned away unread, because too many requests of the caller had been refused.",
   "connections_ended_total{why}":
-    "Connections of callers that were ended to make room, or not let in, and why.",
+    "Connections of callers that were ended to make room, or not admitted, by reason.",
   "tls_handshakes_total{outcome}":
-    "TLS handshakes with callers: done, failed, slow, or turned away before they began.",
+    "TLS handshakes with callers, by outcome: done, failed, slow, or turned away before they began.",
   "http2_ended_total{why}":
-    "HTTP/2 sessions and streams that were ended: idle, too slow, or against the protocol.",
+    "HTTP/2 sessions and streams that were ended, by reason: idle, too slow, or against the protocol.",
   "calls_saved_total{network,how}":
-    "Calls answered without a call of a node for them, and why none was needed.",
+    "Calls for which no node was asked: answered from the store, with the answer to an equal call (merging), or by the gateway itself (here).",
   "http_requests_total{status}": "HTTP responses to callers.",
   "answers_cut_total{why}":
-    "Answers that ended with their connection: taken too slowly, or broken off.",
+    "Answers that were cut off with their connection: the caller took them too slowly (slow), or their source was gone (broken).",
   "memory_refusals_total{what,why}":
-    "What was turned away while too much waited in memory, for its key or for all.",
-  websocket_messages_total: "Messages of callers over WebSocket, each a call or a batch.",
-  "websockets_closed_total{why}": "WebSockets of callers that the gateway closed, and why.",
+    "Requests, calls, batches and nodes' answers that were refused because too many bytes waited in memory, for the caller's key (key) or for all (all).",
+  websocket_messages_total: "Messages of callers over WebSocket; each is a call or a batch.",
+  "websockets_closed_total{why}": "WebSockets of callers that the gateway closed, by reason.",
   http_request_bytes_total: "Bytes of request bodies.",
   http_response_bytes_total: "Bytes of answers.",
   "upstream_calls_total{network,upstream,outcome,purpose}": "Calls made to a node.",
-  "upstream_response_bytes_total{network,upstream}": "Bytes from a node.",
+  "upstream_response_bytes_total{network,upstream}": "Bytes received from a node.",
   "upstream_asked_again_total{network,why}":
-    "Times that a further node was asked for a call, and why.",
+    "Attempts at a further node for the same call, by reason: failed, cross-check or slow.",
   "upstream_dissents_total{network,upstream}":
-    "Answers that differed from what other vendors agreed on.",
+    "Answers of a node that differed from the answer on which other vendors agreed.",
   "upstream_lies_total{network,upstream}":
-    "Answers that cannot be true, such as another hash for a transaction than it has.",
-  "reorganisations_total{network}": "Times that blocks of the followed chain were replaced.",
-  "reorganised_blocks_total{network}": "Blocks of the followed chain that were replaced.",
-  "blocks_proven_total{network,proof}": "Blocks taken into the store, by how far they were proven.",
+    "Answers of a node that cannot be true, such as a wrong hash of a transaction.",
+  "reorganisations_total{network}":
+    "Reorgs of the followed chain: times that some of its blocks were replaced.",
+  "reorganised_blocks_total{network}": "Blocks of the followed chain that reorgs replaced.",
+  "blocks_proven_total{network,proof}":
+    "Blocks taken into the store, by the extent of their proof.",
   "block_parts_unproven_total{network,part}":
-    "What could not be proven of blocks, since its encoding is not known.",
+    "Parts of blocks that could not be proven, because their encoding is not known.",
   "proof_failures_total{network,upstream,part}":
-    "Blocks that a node gave otherwise than their hash says.",
+    "Blocks from a node that do not match their hash, by the part that does not.",
   "blocks_too_large_total{network,upstream}":
-    "Blocks that were not taken in since they are larger than limits.block.",
+    "Blocks that were not taken into the store, because they are larger than limits.block.",
   "traces_total{outcome}":
-    "Calls whose trace was sent to the collector, failed to arrive, or was dropped since too many waited.",
-  "stores_set_aside_total{network}": "Stores that were damaged, and are built anew.",
+    "Traced calls, by outcome: the trace was sent to the collector, failed to arrive, or was dropped because too many waited.",
+  "stores_set_aside_total{network}": "Damaged stores that were set aside and are built anew.",
   stood_still_seconds_total:
-    "Time in which the process did nothing but one thing, for a second or longer.",
+    "The time in which the event loop of the process stood still for a second or longer.",
 } as const;
 
 /** In seconds. */
 const HISTOGRAMS = {
-  "call_seconds{network}": "From a call's start to its answer.",
-  http_request_seconds: "An HTTP request's time.",
-  "upstream_call_seconds{network,upstream}": "A node's answering time.",
+  "call_seconds{network}": "The time from a call's start to its answer.",
+  http_request_seconds: "The time of an HTTP request.",
+  "upstream_call_seconds{network,upstream}": "The time in which a node answered.",
 } as const;
 
 /** Over several processes, Prometheus sees the sum. */
 const GAUGES = {
   "head_block{network}": "The followed chain's newest block.",
-  "window_blocks{network}": "Newest blocks in the store.",
-  "window_fill_blocks_per_second{network}": "How fast the window is being filled.",
-  "window_fill_seconds_left{network}": "How long filling the window will take at this rate.",
-  "store_bytes{network}": "What the store takes on disk.",
-  "filters{network,kind}": "Filters that callers have.",
+  "window_blocks{network}": "The number of newest blocks in the store.",
+  "window_fill_blocks_per_second{network}":
+    "The blocks a second by which the window is being filled.",
+  "window_fill_seconds_left{network}": "The time until the window is full at this rate.",
+  "store_bytes{network}": "The bytes of the store on disk.",
+  "filters{network,kind}": "The filters of callers.",
 } as const;
 
 /** Over several processes, Prometheus sees the highest value. */
 const MOST = {
-  "head_age_seconds{network}": "How old the followed chain's newest block is.",
+  "head_age_seconds{network}": "The age of the followed chain's newest block.",
   "head_stale{network}":
     "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
   networks_unidentified:
-    "Networks that are configured and not served, since no node of them has said which chain it is.",
+    "Configured networks that are not served, because their chain is not known yet.",
   state_texts_held:
-    "What was changed in the state and is in memory alone, until it can be written: revoked keys, drained nodes.",
+    "Changes of the state that are only in memory until they can be written: revoked keys, drained nodes.",
 } as const;
 
 /** Over several processes, Prometheus sees the lowest value. */
 const LEAST = {
   "store_writable{network}":
-    "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
+    "1 while the store can be written and the chain is followed, 0 while the disk refuses writes.",
   state_writable:
-    "1 while the state on this machine's disk can be written, 0 while the disk does not take it.",
+    "1 while the state on this machine's disk can be written, 0 while the disk refuses writes.",
   "tls_certificate_expires_timestamp_seconds{port}":
-    "When the certificate for callers, or for the admin port, expires.",
-  "upstream_usable{network,upstream}": "1 while the node is asked, 0 while it is kept out.",
-  state_reachable: "1 while the shared state can be reached, 0 while it is away.",
+    "The time at which the certificate for callers, or for the admin port, expires.",
+  "upstream_usable{network,upstream}": "1 while the node can be asked, 0 while it is kept out.",
+  state_reachable: "1 while the shared state can be reached, 0 while it cannot.",
 } as const;
 
 /** A metric as the registry describes it. */
@@ -222,7 +226,7 @@ export class Metrics {
     // Over several processes, combined-metrics.ts computes this ratio.
     this.#watch(
       "upstream_calls_per_call{network}",
-      "Calls made to nodes, following the chain included, for each call answered.",
+      "Calls made to nodes, those that follow the chain included, for each call answered.",
       () =>
         [...this.#callsOf]
           .filter(([, { calls }]) => calls > 0)
@@ -239,15 +243,18 @@ export class Metrics {
   watchMemory(
     memory: Pick<MemoryBudget, "waitingAs" | "waitingFor" | "keysOverShare" | "bytes">,
   ): void {
-    this.#watch("memory_waiting_bytes{kind}", "Bytes that wait in memory, by what they are.", () =>
+    this.#watch("memory_waiting_bytes{kind}", "Bytes that wait in memory, by kind.", () =>
       memoryKinds.map((kind) => [kind, memory.waitingAs(kind)]),
     );
-    this.#watch("memory_waiting_for_bytes{whom}", "The same bytes, by whom they wait for.", () =>
-      Object.entries(memory.waitingFor),
+    this.#watch(
+      "memory_waiting_for_bytes{whom}",
+      "The same bytes, by owner: keys, callers without a key (strangers), or the gateway.",
+      () => Object.entries(memory.waitingFor),
     );
-    const help = "Keys for which more waits than counts against others.";
+    const help =
+      "Keys whose waiting bytes exceed their share, which is all that counts against other keys.";
     this.#watch("memory_keys_over_share", help, () => [["", memory.keysOverShare]]);
-    this.#watch("memory_limit_bytes", "What may wait in memory in all.", () => [
+    this.#watch("memory_limit_bytes", "The most bytes that may wait in memory in all.", () => [
       ["", memory.bytes],
     ]);
   }
@@ -337,7 +344,8 @@ export class Metrics {
 
   /** @param read Returns the number of connections; called whenever metrics are read. */
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
-    const help = "Open connections of callers: known once a valid key was seen on them.";
+    const help =
+      "Open connections of callers: known if a valid key was seen on them, else stranger.";
     this.#watch("connections{of}", help, () => Object.entries(read()));
   }
 

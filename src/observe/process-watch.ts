@@ -80,7 +80,10 @@ export class ProcessWatch {
     metrics.stoodStill(lateMs / 1000);
     if (clock.now() - this.#toldAt < TELL_AGAIN_AFTER_MS) return;
     this.#toldAt = clock.now();
-    log.warn({ ms: Math.round(lateMs) }, "the process stood still: nobody was answered meanwhile");
+    log.warn(
+      { ms: Math.round(lateMs) },
+      "the process stood still: no caller was answered meanwhile",
+    );
   }
 
   /** In this mode a collection also compacts the heap, for some 50 ms: not while a few calls still arrive. */

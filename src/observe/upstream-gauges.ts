@@ -65,18 +65,27 @@ const one = (
 });
 
 const GAUGES: readonly UpstreamGauge[] = [
-  one("head_block", "The newest block that the node told of.", ({ head }) => head),
-  one("lag_blocks", "Blocks that the node is behind the best one.", ({ lagBlocks }) => lagBlocks),
+  one("head_block", "The newest block that the node reported.", ({ head }) => head),
+  one(
+    "lag_blocks",
+    "The number of blocks by which the node is behind the best one.",
+    ({ lagBlocks }) => lagBlocks,
+  ),
   one(
     "lag_seconds",
-    "For how long there has been a newer block than the node's.",
+    "The time since a block newer than the node's newest one was seen.",
     ({ lagSeconds }) => lagSeconds,
   ),
   one("on_other_branch", "1 while the node's head is not on the followed chain.", (node) =>
     node.isElsewhere ? 1 : 0,
   ),
-  one("drained", "1 while an operator spares the node.", ({ drained }) => (drained ? 1 : 0)),
-  one("in_flight", "Calls that the node has not answered.", ({ inFlight }) => inFlight, "sum"),
+  one("drained", "1 while the node is drained by an operator.", ({ drained }) => (drained ? 1 : 0)),
+  one(
+    "in_flight",
+    "Calls to the node that it has not answered yet.",
+    ({ inFlight }) => inFlight,
+    "sum",
+  ),
   one("waiting", "Calls that wait for their turn at the node.", ({ waiting }) => waiting, "sum"),
   {
     name: "error_rate",
@@ -89,7 +98,7 @@ const GAUGES: readonly UpstreamGauge[] = [
   {
     name: "recent_seconds",
     together: "average",
-    help: "Recent answering times, by kind of work.",
+    help: "The median and the 95th percentile of recent answering times, by kind of work.",
     labels: ["group", "quantile"],
     values: ({ groups }) =>
       groups.flatMap(({ group, medianMs, p95Ms }) => [
@@ -99,23 +108,27 @@ const GAUGES: readonly UpstreamGauge[] = [
   },
   {
     name: "breaker_open",
-    help: "1 while the node is left alone after failures, 0.5 while it is tried again.",
+    help: "The circuit breaker, by kind of work: 1 while it is open after failures, 0.5 while the node is tried again, 0 while it is closed.",
     labels: ["group"],
     values: ({ groups }) =>
       groups.map(({ group, breaker }) => ({ labels: { group }, value: BREAKER[breaker] })),
   },
   one(
     "rate_limit",
-    "Calls or credits a second that may be sent, configured or learned; none while unlimited.",
+    "The calls or credits a second that may be sent to the node, configured or learned; no value without a limit.",
     ({ budget }) => budget.perSecond,
     "sum",
   ),
   one(
     "paused_seconds",
-    "How long the node is left alone after it was asked too often.",
+    "The time for which the node is not asked any more, because it was asked too often.",
     ({ budget }) => inSeconds(budget.pausedForMs),
   ),
-  one("month_used", "Calls or credits of this calendar month.", ({ budget }) => budget.monthUsed),
+  one(
+    "month_used",
+    "Calls or credits used in this calendar month.",
+    ({ budget }) => budget.monthUsed,
+  ),
   one(
     "month_left",
     "Calls or credits left in this calendar month.",
@@ -124,7 +137,7 @@ const GAUGES: readonly UpstreamGauge[] = [
   ),
   one(
     "lacked_methods",
-    "Methods, and ways to call them, that the node is known to lack.",
+    "Methods, and variants of methods, that the node is known to lack.",
     ({ lackedMethods }) => lackedMethods,
   ),
 ];

@@ -60,7 +60,7 @@ describe("without a token", () => {
     await rm(path);
     expect(code).toBe(2);
     expect(stderr).toBe(
-      "admin.token: missing; who listens on 0.0.0.0, beyond this machine, needs a token of at least 16 characters\n",
+      "admin.token: missing; the admin port listens on 0.0.0.0, which other machines can reach, so it needs a token of at least 16 characters\n",
     );
   });
 });

@@ -131,7 +131,7 @@ describe("headgate top", () => {
   it("says what to do when it is not let in, or nobody is there", async () => {
     const wrong = await runCommand(atUrl(), { HEADGATE_ADMIN__TOKEN: READER });
     expect(wrong).toMatchObject({ code: 1, stdout: "" });
-    expect(wrong.stderr).toContain("401: this needs a token of the admin API");
+    expect(wrong.stderr).toContain("401: this request needs a token of the admin API");
     const nobody = await runCommand(["top", "--url", "http://127.0.0.1:2"]);
     expect(nobody).toMatchObject({
       code: 1,

@@ -37,7 +37,7 @@ async function told(processes: number): Promise<readonly unknown[]> {
 it.each([1, 2])(
   "a start without keys says so, until one is made: %d processes",
   async (processes) => {
-    const warning = [expect.stringContaining("there are no keys")];
+    const warning = [expect.stringContaining("there are no active keys")];
     expect(await told(processes)).toEqual(warning);
     await keys("create", "web");
     expect(await told(processes)).toEqual([]);

@@ -139,7 +139,9 @@ describe.skipIf(!disk)("a full disk", () => {
 
     it("is told once by each process, and nothing is thrown", async () => {
       await until("the last line has come", async () =>
-        gateway.log.some(({ msg, details }) => msg === "not in the audit trail" && details),
+        gateway.log.some(
+          ({ msg, details }) => msg === "a change is not in the audit trail" && details,
+        ),
       );
       const told = gateway.log.filter(({ msg }) => msg?.includes("cannot be written"));
       expect(told.length).toBeLessThanOrEqual(1 + 2 * processes);
@@ -147,8 +149,8 @@ describe.skipIf(!disk)("a full disk", () => {
       // in the audit trail's last free page.
       const errors = gateway.log.filter(({ level = 0 }) => level >= 50);
       expect(errors.filter((line) => line["what"] !== "a key was made")).toMatchObject([
-        { msg: "not in the audit trail", key: leaked.name, who: "admin" },
-        { msg: "not in the audit trail", details: ["main/own"], who: "admin" },
+        { msg: "a change is not in the audit trail", key: leaked.name, who: "admin" },
+        { msg: "a change is not in the audit trail", details: ["main/own"], who: "admin" },
       ]);
       expect(gateway.log.filter(({ msg }) => msg?.includes("ended"))).toEqual([]);
     });

@@ -324,7 +324,7 @@ describe("the settings of tokens", () => {
   it.each([
     [{ algorithms: ["HS256"] }, "jwt.algorithms[0]: expected RS256, RS384"],
     [{ algorithms: ["none"] }, "jwt.algorithms[0]: expected RS256, RS384"],
-    [{ algorithms: [] }, "jwt.algorithms: name one at least"],
+    [{ algorithms: [] }, "jwt.algorithms: at least one algorithm is needed"],
     [{ keys: "http://idp.example.com/jwks" }, "jwt.keys: expected an https URL"],
     [{ keys: "ftp://idp.example.com/jwks" }, "jwt.keys: expected an https URL"],
   ])("%j is a mistake: %s", async (jwt, mistake) => {

@@ -71,12 +71,16 @@ afterEach(() => {
 
 describe("a provider that is asked for a signing key that nobody knows", () => {
   const cases: readonly [string, typeof answer, string][] = [
-    ["is silent", () => undefined, "it takes too long"],
-    ["sends a byte and no more", (response) => response.write(" "), "it takes too long"],
+    ["is silent", () => undefined, "the server took too long to answer"],
+    [
+      "sends a byte and no more",
+      (response) => response.write(" "),
+      "the server took too long to answer",
+    ],
     [
       "sends one interim answer after the other",
       (response) => response.writeProcessing(),
-      "it takes too long",
+      "the server took too long to answer",
     ],
     [
       "changes the protocol",
@@ -84,9 +88,13 @@ describe("a provider that is asked for a signing key that nobody knows", () => {
         socket?.write(
           "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
         ),
-      "it closes the connection without an answer",
+      "the server closed the connection without an answer",
     ],
-    ["redirects", (response) => response.writeHead(302, { location: "/" }).end(), "it answers 302"],
+    [
+      "redirects",
+      (response) => response.writeHead(302, { location: "/" }).end(),
+      "the server answered 302",
+    ],
     [
       "breaks off",
       (response) => {
@@ -102,7 +110,7 @@ describe("a provider that is asked for a signing key that nobody knows", () => {
     const isAsked = once(asked, "asked");
     const unknown = tokens.verify(await first.token("unknown"));
     await isAsked;
-    if (reason === "it takes too long") await clock.advance(5_000);
+    if (reason === "the server took too long to answer") await clock.advance(5_000);
     expect(await unknown).toBe("refused");
     expect(refused).toEqual(["unknown signer"]);
     expect(warned).toEqual([reason]);

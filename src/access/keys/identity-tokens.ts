@@ -167,7 +167,7 @@ export class IdentityTokens {
       return this.#verify(text, kid, settings);
     const name = payload[settings.claim];
     if (typeof name !== "string" || settings !== this.#settings)
-      throw new joseErrors.JWTClaimValidationFailed("the claim is no text", payload);
+      throw new joseErrors.JWTClaimValidationFailed("the claim is not a text", payload);
     const untilMs = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
     this.#remember(text, { name, untilMs, signer: (kid && keys.signerById.get(kid)) ?? "" });
     return "verified";
@@ -241,7 +241,7 @@ function signingKeys(text: string): SigningKeys {
   const { keys } = JSON.parse(text) as JSONWebKeySet;
   // Symmetric keys (`oct`) are not accepted: everybody who can verify with such a key can also sign with it.
   const usable = keys.filter(({ kty }) => kty !== "oct");
-  if (usable.length === 0) throw new Error("there is no public key in it");
+  if (usable.length === 0) throw new Error("the key set has no public key");
   const named = usable.map((key) => [key.kid ?? "", JSON.stringify(key)] as const);
   return {
     text,
@@ -257,21 +257,24 @@ async function textOf(place: string, clock: Pick<Clock, "after">): Promise<strin
   const from = place.startsWith("https:") ? getSecurely : get;
   return new Promise((resolve, reject) => {
     const asked = from(place, { headers: { accept: "application/json" }, agent: false });
-    const cancel = clock.after(FETCH_MS, () => asked.destroy(new Error("it takes too long")));
+    const cancel = clock.after(FETCH_MS, () =>
+      asked.destroy(new Error("the server took too long to answer")),
+    );
     let hasAnswered = false;
     asked.on("error", reject).on("close", () => {
       cancel();
-      if (!hasAnswered) reject(new Error("it closes the connection without an answer"));
+      if (!hasAnswered) reject(new Error("the server closed the connection without an answer"));
     });
     asked.on("response", (response) => {
       hasAnswered = true;
       if (response.statusCode !== 200)
-        asked.destroy(new Error(`it answers ${response.statusCode}`));
+        asked.destroy(new Error(`the server answered ${response.statusCode}`));
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > MOST_BYTES) asked.destroy(new Error(`it is larger than ${MOST_BYTES} bytes`));
+        if (bytes > MOST_BYTES)
+          asked.destroy(new Error(`the key set is larger than ${MOST_BYTES} bytes`));
         else chunks.push(chunk);
       });
       response.on("end", () => resolve(Buffer.concat(chunks).toString()));

@@ -183,7 +183,7 @@ export class KeyRing {
     if (isReachable) log.info("the keys can be read again");
     else {
       const reason = error?.message;
-      log.warn({ reason }, "the keys cannot be read: those that are known go on working");
+      log.warn({ reason }, "the keys cannot be read: known keys go on working");
     }
   }
 
@@ -215,7 +215,10 @@ export class KeyRing {
     for (const [key, { text, record }] of this.#records) {
       const { settings } = record;
       if (this.#configuredNames.has(settings.name)) {
-        this.#warnOnce(key, "a key of this name was made, and one is configured: the file wins");
+        this.#warnOnce(
+          key,
+          "a key was made with the name of a configured key: only the configured key works",
+        );
         continue;
       }
       const before = this.#known.get(key);

@@ -148,29 +148,33 @@ export type KeyUsageParts = {
  * this order: new numbers are appended, and missing numbers are 0.
  */
 export const COUNTS = {
-  calls: "Answered with a result or an error, and charged.",
-  computeUnits: "Charged for all calls.",
-  bytes: "Of the answers, before compression.",
-  requestBytes: "Of the calls.",
-  errors: "Of the calls, those that were answered with an error.",
-  refused: "Turned away by the key's scope or limits; they cost little.",
-  savedByStore: "Answered from the store.",
-  savedByMerging: "They shared the answer to an equal call.",
-  savedHere: "Computed here, where a node would have been asked otherwise.",
-  savedComputeUnits: "Those of all saved calls.",
-  upstreamCalls: "How often nodes were asked for these calls, the refused ones included.",
-  refusedMethods: "Of the refused ones: the key does not have the method.",
-  refusedWrites: "The key only reads.",
-  refusedContracts: "The key is bound to other contracts.",
-  refusedRate: "Its rate was used up.",
-  refusedQuota: "What it may spend in a day or a month was.",
-  refusedConcurrent: "Too many ran at once.",
-  refusedNetworks: "Whole requests from here on: the key has not the network.",
-  refusedOrigins: "They came from another web page than the key's.",
-  refusedAddresses: "They came from another address than the key's.",
-  refusedBatches: "The batch was larger than the key may send.",
-  refusedWebSockets: "Too many WebSockets or event streams, or messages over them.",
-  refusedAgain: "Unread: too much had been refused before.",
+  calls: "Calls that were answered with a result or an error, and charged.",
+  computeUnits: "Compute units charged for all calls.",
+  bytes: "Bytes of the answers, before compression.",
+  requestBytes: "Bytes of the calls.",
+  errors: "Calls that were answered with an error.",
+  refused: "Calls refused by the key's scope or limits; they cost little.",
+  savedByStore: "Calls answered from the store.",
+  savedByMerging: "Calls that got the answer to an equal call.",
+  savedHere:
+    "Calls that the gateway computed itself, where a node would have been asked otherwise.",
+  savedComputeUnits: "Compute units of all saved calls.",
+  upstreamCalls: "Calls made to nodes for these calls, the refused ones included.",
+  refusedMethods: "Calls refused because the key does not have the method.",
+  refusedWrites: "Calls refused because the key only reads.",
+  refusedContracts: "Calls refused because the key is bound to other contracts.",
+  refusedRate: "Calls refused because the key's rate was used up.",
+  refusedQuota: "Calls refused because the key's quota of a day or a month was used up.",
+  refusedConcurrent: "Calls refused because too many calls of the key ran at once.",
+  refusedNetworks: "Whole requests refused because the key does not have the network.",
+  refusedOrigins:
+    "Whole requests refused because they came from an origin that the key does not have.",
+  refusedAddresses:
+    "Whole requests refused because they came from an address that the key does not have.",
+  refusedBatches: "Whole requests refused because the batch was larger than the key may send.",
+  refusedWebSockets:
+    "WebSockets, event streams, and messages over them, refused because there were too many.",
+  refusedAgain: "Whole requests refused unread, because too many had been refused before.",
 } as const;
 
 export const FIELDS = Object.keys(COUNTS) as readonly (keyof typeof COUNTS)[];

@@ -95,7 +95,7 @@ export class UsageBook {
     this.#closing.abort();
     await this.#loop;
     await this.write().catch((error: unknown) =>
-      this.#parts.log.error({ err: error }, "what was counted last could not be written"),
+      this.#parts.log.error({ err: error }, "the last counts of usage could not be written"),
     );
   }
 
@@ -132,11 +132,15 @@ export class UsageBook {
     const { log } = this.#parts;
     try {
       await this.write();
-      if (this.#isFailing) log.info("what the keys did is written again");
+      if (this.#isFailing) log.info("usage is written again");
       this.#isFailing = false;
     } catch (error) {
       const reason = (error as Error).message;
-      if (!this.#isFailing) log.warn({ reason }, "what the keys did is counted, and written later");
+      if (!this.#isFailing)
+        log.warn(
+          { reason },
+          "usage cannot be written now: it is counted in memory, and written later",
+        );
       this.#isFailing = true;
     }
   }

@@ -17,20 +17,24 @@ const count = z.int({ error: "want a number" }).nonnegative().nullish();
 export const traceFilter = z
   .looseObject(
     {
-      fromBlock: blockNumberOrTag.nullish().describe("Left out: earliest."),
-      toBlock: blockNumberOrTag.nullish().describe("Left out: latest."),
-      fromAddress: addresses.describe("Senders; left out or empty: all."),
-      toAddress: addresses.describe("Recipients; left out or empty: all."),
+      fromBlock: blockNumberOrTag.nullish().describe("The first block. Left out: earliest."),
+      toBlock: blockNumberOrTag.nullish().describe("The last block. Left out: latest."),
+      fromAddress: addresses.describe("The senders; left out or empty: all."),
+      toAddress: addresses.describe("The recipients; left out or empty: all."),
       mode: z
         .enum(["union", "intersection"])
         .nullish()
-        .describe("Whether sender or recipient has to match, or both (when left out)."),
-      after: count.describe("So many of the matching traces are left out."),
-      count: count.describe("So many are answered at most."),
+        .describe(
+          "union: the sender or the recipient must match; intersection: both must match. Left out: intersection.",
+        ),
+      after: count.describe("The number of matching traces that are skipped at the beginning."),
+      count: count.describe("The most traces in the answer."),
     },
     { error: "want a trace filter object" },
   )
-  .describe("fromBlock, toBlock, fromAddress, toAddress, mode, after, count.");
+  .describe(
+    "A range of blocks, conditions on senders and recipients, and the page of the matching traces.",
+  );
 
 export type TraceFilter = z.infer<typeof traceFilter>;
 

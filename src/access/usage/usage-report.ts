@@ -44,7 +44,11 @@ export async function readUsage(
     );
     let read = 0;
     for (const [key, ofKey] of byKey(entries)) {
-      appendRows(rows, { day, key, entries: ofKey, network: query.network });
+      for (const [network, methods] of inOrder(totalsOf(ofKey))) {
+        if (query.network !== undefined && network !== query.network) continue;
+        for (const [method, counts] of inOrder(methods))
+          rows.push({ day, key, network, method, ...counts });
+      }
       read += ofKey.length;
       if (read < BATCH) continue;
       read = 0;
@@ -73,12 +77,8 @@ export async function readUsageHours(
 ): Promise<readonly UsageHour[]> {
   const firstMs = nowMs - (nowMs % HOUR_MS) - (TOLD_HOURS - 1) * HOUR_MS;
   const byDay = new Map<string, Totals>();
-  for (const day of daysIn({ from: dayOf(firstMs), to: dayOf(nowMs) })) {
-    const totals: Totals = new Map();
-    for (const { text } of await state.list(hoursPrefix({ day, key })))
-      addTotals(totals, totalsOfText(text));
-    byDay.set(day, totals);
-  }
+  for (const day of daysIn({ from: dayOf(firstMs), to: dayOf(nowMs) }))
+    byDay.set(day, totalsOf(await state.list(hoursPrefix({ day, key }))));
   return Array.from({ length: TOLD_HOURS }, (_, index) => {
     const atMs = firstMs + index * HOUR_MS;
     const counts = byDay.get(dayOf(atMs))?.get(ALL_NETWORKS)?.get(hourOf(atMs));
@@ -100,28 +100,10 @@ function* byKey(entries: readonly Entry[]): Generator<[string, readonly Entry[]]
 
 const nameOf = (entry: Entry | undefined): string => entry?.key.split(" ", 3)[2] ?? "";
 
-function appendRows(
-  rows: UsageRow[],
-  {
-    day,
-    key,
-    entries,
-    network: only,
-  }: {
-    day: string;
-    key: string;
-    entries: readonly Entry[];
-    network: string | undefined;
-  },
-): void {
+function totalsOf(entries: readonly Entry[]): Totals {
   const totals: Totals = new Map();
   for (const { text } of entries) addTotals(totals, totalsOfText(text));
-  for (const [network, methods] of inOrder(totals)) {
-    if (only !== undefined && network !== only) continue;
-    for (const [method, counts] of inOrder(methods)) {
-      rows.push({ day, key, network, method, ...counts });
-    }
-  }
+  return totals;
 }
 
 const inOrder = <Value>(map: ReadonlyMap<string, Value>): [string, Value][] =>

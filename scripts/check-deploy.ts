@@ -32,7 +32,7 @@ function hasTool(command: string, debian?: string): boolean {
   if (!isThere(command) && debian) run("node", "scripts/apt-install.mjs", debian);
   if (isThere(command)) return true;
   // In CI every tool that Debian has must be there.
-  (debian && process.env["CI"] ? failures : skipped).push(`there is no ${command}`);
+  (debian && process.env["CI"] ? failures : skipped).push(`the program ${command} is missing`);
   return false;
 }
 
@@ -60,7 +60,7 @@ async function checkImage(): Promise<void> {
   for (const { message } of validate(readFileSync("deploy/Dockerfile", "utf8")))
     failures.push(`deploy/Dockerfile: ${message}`);
   expectSuccess(join(CHECKS, "node_modules/.bin/dclint"), "--quiet", "deploy/compose.yaml");
-  skipped.push("the image is not built: docs/production.md#the-image tells how");
+  skipped.push("the image is not built: see docs/production.md#the-image");
 }
 
 type Kind = new (manifest: object) => { validate(): void };
@@ -104,7 +104,7 @@ const byHelm: Render = (values, version) => {
 /** Renders with Helm's own Go libraries; ajv validates the values against the chart's schema. */
 async function withoutHelm(): Promise<Render | undefined> {
   skipped.push(
-    "there is no helm: the chart is rendered by deploy/checks/render.go, and not linted",
+    "helm is missing: deploy/checks/render.go renders the chart, and the chart is not linted",
   );
   if (!hasTool("go", "golang-go") || !hasLibraries()) return undefined;
   const file = join(CHECKS, "node_modules/render");
@@ -213,7 +213,8 @@ function checkConfigs(): void {
     configs: Record<string, { file?: string }>;
   };
   for (const { file } of Object.values(configs))
-    if (file && !existsSync(join("deploy", file))) failures.push(`deploy/compose.yaml: no ${file}`);
+    if (file && !existsSync(join("deploy", file)))
+      failures.push(`deploy/compose.yaml names a file that does not exist: ${file}`);
 }
 
 expectSuccess("npm", "ci", "--prefix", CHECKS, "--ignore-scripts", "--no-audit", "--no-fund");
@@ -225,4 +226,4 @@ checkConfigs();
 for (const what of skipped) console.warn(`check:deploy: SKIPPED: ${what}`);
 for (const what of failures) console.error(`check:deploy: ${what}`);
 if (failures.length > 0) process.exitCode = 1;
-else console.log("check:deploy: all that was checked is well");
+else console.log("check:deploy: all checks passed");

@@ -48,7 +48,8 @@ async function bundled() {
   });
   const { output } = await build.generate({ format: "esm", minify: true, sourcemap: false });
   await build.close();
-  if (output.length !== 1) throw new Error("the console is one script: it imports nothing later");
+  if (output.length !== 1)
+    throw new Error("the console must be one script, without dynamic imports");
   return output[0];
 }
 

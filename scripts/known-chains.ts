@@ -92,10 +92,10 @@ for (const [key, chain] of Object.entries(viemChains)) {
   rows.push([name, chain.id, ...facts, ...new Set(others)]);
 }
 const unused = Object.keys(FINAL_AFTER).find((id) => !taken.has(Number(id)));
-if (unused) throw new Error(`no chain of the list is ${unused}`);
+if (unused) throw new Error(`the list has no chain ${unused}`);
 const names = rows.flatMap(([name, , , , , ...others]) => [name, ...others]);
 const twice = names.find((name, at) => names.indexOf(name) !== at);
-if (twice) throw new Error(`the name ${twice} is given twice`);
+if (twice) throw new Error(`two chains have the name ${twice}`);
 
 const file = new URL("../src/config/known-chains.json", import.meta.url);
 const wanted = `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`;

@@ -33,7 +33,7 @@ function placesOf(parent, name) {
 function entryOf({ parent, name, range }) {
   // A parent pins the packages of its platforms to one version.
   if (!/^\d+\.\d+\.\d+[\w.+-]*$/.test(range))
-    throw new Error(`${parent} wants ${name} ${range}, which is no one version`);
+    throw new Error(`${parent} needs ${name} ${range}, which is not one exact version`);
   const { dev } = lock.packages[parent];
   const [, system] = SYSTEMS.exec(name) ?? [];
   const [, processor] = PROCESSORS.exec(name) ?? [];

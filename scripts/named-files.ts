@@ -43,6 +43,6 @@ function membersLostIn(document: string): string[] {
     const isIn = tracked
       .filter((path) => path === name || path.endsWith(`/${name}`))
       .some((path) => new RegExp(`(?<!\\w)${member}\\b`).test(readFileSync(path, "utf8")));
-    return isIn ? [] : [`${document} names ${member} in ${name}, where it is not`];
+    return isIn ? [] : [`${document} names ${member} in ${name}, which does not have it`];
   });
 }

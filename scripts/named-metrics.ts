@@ -39,13 +39,13 @@ export function mistakesIn({ where, text, labels }: Query): string[] {
   const top = parser.parse(asked).topNode;
   const said = (node: SyntaxNode): string => asked.slice(node.from, node.to);
   const mistakes = [...nodesIn(top)].flatMap((node) => {
-    if (node.type.isError) return [`not PromQL: ${asked}`];
+    if (node.type.isError) return [`this is not PromQL: ${asked}`];
     if (node.name === "VectorSelector") return mistakesOfSelector(node, said);
     if (node.name !== "GroupingLabels") return [];
     const grouped = selectedIn(node.parent?.parent ?? top, said);
     return namesIn(node, said)
       .filter((label) => !grouped.includes(label))
-      .map((label) => `nothing in it has the label ${label}: ${asked}`);
+      .map((label) => `no metric in it has the label ${label}: ${asked}`);
   });
   const left = labelsLeft(top, said);
   const shown = labels
@@ -114,9 +114,11 @@ function mistakesInAlerts(file: string): string[] {
       const shown = placeholders(Object.values(annotations).join(" "), /\$labels\.(\w+)/g);
       return [
         ...mistakesIn({ where, text: expr, labels: shown }),
-        ...(/^(critical|warning)$/.test(labels["severity"] ?? "") ? [] : [`${where}: severity?`]),
+        ...(/^(critical|warning)$/.test(labels["severity"] ?? "")
+          ? []
+          : [`${where}: the severity is missing or unknown`]),
         ...(annotations["summary"] ? [] : [`${where}: no summary`]),
-        ...(isTold(annotations["runbook"] ?? "") ? [] : [`${where}: no such runbook`]),
+        ...(isTold(annotations["runbook"] ?? "") ? [] : [`${where}: the runbook does not exist`]),
       ];
     });
 }

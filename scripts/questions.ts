@@ -136,7 +136,9 @@ const found = globSync("src/**/*.ts")
       const lineOf = (node: ts.Node): number =>
         source.getLineAndCharacterOfPosition(node.getStart()).line + 1;
       const what = `${nameOf(question)} changes ${change.getText()} (line ${lineOf(change)})`;
-      return [`${file}:${lineOf(question)} a question acts: ${what}`];
+      return [
+        `${file}:${lineOf(question)} a function whose name asks a question has an effect: ${what}`,
+      ];
     });
   });
 for (const line of found) console.error(line);

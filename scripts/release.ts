@@ -19,7 +19,7 @@ const isDry = values["dry-run"];
 const [step = ""] = positionals;
 if (!STEPS.includes(step)) {
   process.stderr.write(
-    `release: want one of ${STEPS.join(", ")}, and --dry-run to see what would happen\n`,
+    `release: expected one of ${STEPS.join(", ")}, and --dry-run to see what would happen\n`,
   );
   process.exit(2);
 }
@@ -37,7 +37,7 @@ try {
 
 function release(): void {
   if (run("git", "status", "--porcelain") !== "")
-    throw new Error("there are changes that are not committed");
+    throw new Error("the working tree has uncommitted changes");
   run(
     "npm",
     "version",
@@ -54,12 +54,12 @@ function release(): void {
   run("git", "commit", "--quiet", "--all", "--message", `Headgate ${version}`);
   run("git", "tag", "--annotate", `v${version}`, "--message", section);
   say(run("git", "show", "--stat", "--format=commit %s", "HEAD"));
-  say(`\ntag v${version}, which says:\n\n${section}\n`);
+  say(`\ntag v${version}, with the text:\n\n${section}\n`);
   const tarballs = PACKAGES.flatMap(pack);
   const publish = tarballs.map((path) => `npm publish ${path}`);
-  say(`${isDry ? "What would be left to do" : "What is left to do"}:\n`);
+  say(`${isDry ? "The steps that would remain" : "The steps that remain"}:\n`);
   for (const command of ["git push --follow-tags", ...publish]) say(`  ${command}`);
-  if (isDry) say("\nNothing was changed here: it was done in a clone that is gone now.");
+  if (isDry) say("\nNothing was changed here: the steps ran in a clone that is removed now.");
 }
 
 /** Clones the committed state, and warns of changes that are not committed. */
@@ -67,7 +67,7 @@ function clone(): string {
   const there = mkdtempSync(join(tmpdir(), "headgate-release-"));
   const changes = execFileSync("git", ["status", "--porcelain"], { encoding: "utf8" });
   if (changes !== "")
-    say("There are changes that are not committed: they are not in what follows.\n");
+    say("The uncommitted changes of this working tree are not in the following.\n");
   execFileSync("git", ["clone", "--quiet", "--shared", ".", there]);
   writeFileSync(join(there, ".git/info/exclude"), "node_modules\n");
   symlinkSync(resolve("node_modules"), join(there, "node_modules"));
@@ -79,7 +79,7 @@ function cutChangelog(version: string): string {
   const path = join(folder, "CHANGELOG.md");
   const text = readFileSync(path, "utf8");
   const [, section = ""] = /^## Unreleased\n([\s\S]*?)(?=^## )/m.exec(text) ?? [];
-  if (section.trim() === "") throw new Error("CHANGELOG.md says of nothing that is unreleased");
+  if (section.trim() === "") throw new Error("CHANGELOG.md has no unreleased entries");
   const today = new Date().toISOString().slice(0, 10);
   writeFileSync(
     path,

@@ -44,9 +44,10 @@ if (!isInstalled()) {
   writeFileSync(UNFINISHED, "");
   const { code, isEnded } = await install();
   if (!isEnded) rmSync(UNFINISHED, { force: true });
-  if (isEnded) console.error("headgate: ended while it installed; the next start begins anew");
+  if (isEnded)
+    console.error("headgate: stopped during the installation; the next start installs again");
   else if (code !== 0)
-    console.error("headgate: npm could not install the dependencies; what it said is above");
+    console.error("headgate: npm could not install the dependencies; its output is above");
   if (isEnded || code !== 0) process.exit(isEnded ? 130 : 1);
 }
 
@@ -78,7 +79,7 @@ const NEEDED = {
   openssl: { of: "openssl", for: "TLS", says: "version" },
   "redis-server": { of: "redis-server", for: "the shared state" },
   chromium: { of: "chromium", for: "the console" },
-  "systemd-notify": { of: "systemd", for: "what systemd is told" },
+  "systemd-notify": { of: "systemd", for: "the notifications to systemd" },
 };
 
 if (isForTests)

@@ -31,7 +31,7 @@ type Seen = { readonly url: string; readonly hash: string; readonly filter: stri
 const temporary = mkdtempSync(join(tmpdir(), "headgate-ten-minutes-"));
 const folder = await emptyFolder("empty");
 const nodes = (await Promise.all([startAnvil(31_337), startAnvil(31_338)])).map(
-  (node) => node ?? fail("there is no anvil for this machine"),
+  (node) => node ?? fail("anvil is not available for this machine"),
 );
 try {
   const tookMs = await timed(play);
@@ -54,7 +54,7 @@ async function play(): Promise<void> {
   );
   const advice = await step("headgate check", async () => headgate("check"));
   if (advice.match(/^✓ /gm)?.length !== nodes.length)
-    fail(`check did not find both nodes:\n${advice}`);
+    fail(`headgate check did not find both nodes:\n${advice}`);
   const made = await step("headgate keys create web", async () =>
     headgate("keys", "create", "web"),
   );
@@ -71,20 +71,20 @@ async function play(): Promise<void> {
     expectKept(second, { key, seen }),
   );
   await step("stopped", () => stop(second));
-  if (!packedEarlier) await step("what 0.1.0 left is upgraded", upgradeKeptData);
+  if (!packedEarlier) await step("the data of 0.1.0 are upgraded", upgradeKeptData);
   else if (earlier === OF_FORMATS_1) expectMigrated(second);
 }
 
 /** Expects that the gateway migrated its state and built the stores of both networks anew. */
 function expectMigrated({ printed }: Started): void {
   const times = (text: string): number => printed().split(text).length - 1;
-  const told = [times("the state was migrated"), times("starting anew")];
+  const told = [times("the state was migrated"), times("another chain or version")];
   if (told.join() !== `1,${nodes.length}`) fail(`state and stores were not upgraded: ${told}`);
   say(`${" ".repeat(10)}the state was migrated, ${nodes.length} stores built anew`);
 }
 
 async function upgradeKeptData(): Promise<void> {
-  const [node = fail("there is no node")] = nodes;
+  const [node = fail("the development nodes did not start")] = nodes;
   rmSync(join(folder, "data"), { recursive: true });
   unpackDataOf010(folder);
   const networks = { dev: { chainId: node.chainId, family: "evm", upstreams: [node.url] } };
@@ -120,9 +120,9 @@ async function callsOf({ url, printed }: Started, key: string): Promise<readonly
 async function transactionOf(endpoint: string): Promise<{ node: AnvilNode; hash: string }> {
   const chainId = Number(await read(endpoint, "eth_chainId"));
   const node =
-    nodes.find((one) => one.chainId === chainId) ?? fail(`no node is of chain ${chainId}`);
+    nodes.find((one) => one.chainId === chainId) ?? fail(`no node serves chain ${chainId}`);
   const hash = node.transactions.at(-1) ?? fail("the node has no transactions");
-  await until(`${hash} is told`, async () =>
+  await until(`the gateway returns the receipt of ${hash}`, async () =>
     Boolean(await read(endpoint, "eth_getTransactionReceipt", hash)),
   );
   return { node, hash };
@@ -134,14 +134,14 @@ async function expectKept(
 ): Promise<void> {
   if (!/^web +active/m.test(headgate("keys", "list"))) fail("the key is not in the list");
   if (!headgate("keys", "usage", "web", "--csv").includes("eth_newBlockFilter"))
-    fail(`what ${key.slice(0, 3)}… was used for is gone`);
+    fail(`the usage of ${key.slice(0, 3)}… is lost`);
   for (const { url: path, hash, filter } of seen) {
     const { node, hash: told } = await transactionOf(url + path);
-    if (told !== hash) fail(`${path} tells of another chain`);
+    if (told !== hash) fail(`${path} answers for another chain`);
     const [from] = await read<string[]>(node.url, "eth_accounts");
     await read(node.url, "eth_sendTransactionSync", { from, to: from });
     await until(
-      "the filter tells the new block",
+      "the filter reports the new block",
       async () => (await read<string[]>(url + path, "eth_getFilterChanges", filter)).length > 0,
     );
   }
@@ -221,7 +221,9 @@ async function pack(there: string): Promise<string> {
 
 function skipped(why: string): undefined {
   say(`SKIPPED: the earlier package: ${why}`);
-  say("This version takes its part, and what 0.1.0 left is upgraded after it.");
+  say(
+    "This version takes the place of the earlier one, and the data of 0.1.0 are upgraded afterwards.",
+  );
 }
 
 function git(...args: readonly string[]): string {

@@ -15,7 +15,7 @@ describe("the work that a call causes", () => {
       work.attempted();
       expect(work.left).toBe(left);
     }
-    expect(() => work.pay(1)).toThrow("this call needs more than 3 calls of nodes");
+    expect(() => work.pay(1)).toThrow("this call needs more than 3 calls to nodes");
   });
 
   it("begins with the first question that reaches a node, or joins an equal one", () => {

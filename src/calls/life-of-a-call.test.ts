@@ -244,7 +244,7 @@ describe("the end of a call is told as", () => {
     });
     expect(await now.ended()).toBe(error.message);
     expect(now.told.at(-1)).toBe(`ended ${want} ${PRICE} 0.25`);
-    expect(now.told.includes("bounded work")).toBe(error.message.includes("calls of nodes"));
+    expect(now.told.includes("bounded work")).toBe(error.message.includes("calls to nodes"));
     expect(now.told.filter((each) => each === "end")).toHaveLength(1);
   });
 

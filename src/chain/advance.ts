@@ -174,7 +174,7 @@ export class Advance {
     if (!(await this.#startAt(target, nodes))) return false;
     log.warn(
       { block: target.number },
-      "the nodes are on another chain: starting anew from its head",
+      "the nodes are on another chain: the window begins anew at its head",
     );
     return true;
   }

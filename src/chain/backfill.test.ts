@@ -36,7 +36,7 @@ function block(number: number): BlockRecord {
     { block: parsed, receipts },
     "full",
   );
-  if (!record) throw new Error("this is no block");
+  if (!record) throw new Error("this is not a block");
   return record;
 }
 

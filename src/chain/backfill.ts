@@ -100,7 +100,7 @@ export class Backfill {
       } catch (error) {
         // `Writable` logs that the store cannot be written; the next chain update starts the backfill again.
         if (!signal.aborted && !(error instanceof NotWritable))
-          log.error({ err: error }, "filling the window failed, trying again");
+          log.error({ err: error }, "the window could not be filled, and the gateway tries again");
       }
       if (!signal.aborted) await woken;
     }

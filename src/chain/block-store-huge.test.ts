@@ -31,7 +31,7 @@ function block(number: number, transactions: number, name = `${number}`, note = 
     receipts: Buffer.from(JSON.stringify(receipts)),
   };
   const record = recordOf(json, { block: parsed, receipts }, "full");
-  if (!record) throw new Error("this is no block");
+  if (!record) throw new Error("this is not a block");
   return { record, json };
 }
 

@@ -90,8 +90,8 @@ export class BlockTables {
     if (format <= STORE_FORMAT) return;
     void this.root.close();
     throw new StoreUnavailable(
-      `data: the store in ${path} is of format ${format}, and this version of Headgate knows formats up to ${STORE_FORMAT}: a newer one has written it. ` +
-        "Run that one or a later one, or move the folder away to have it built anew from the nodes (docs/upgrading.md)",
+      `data: the store in ${path} is of format ${format}, and this version of Headgate knows formats up to ${STORE_FORMAT}: a newer version has written it. ` +
+        "Run that version or a later one, or move the folder away to have it built anew from the nodes (docs/upgrading.md)",
     );
   }
 

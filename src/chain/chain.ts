@@ -227,7 +227,7 @@ export class Chain implements ChainWriter {
     this.#isPrepared = true;
     if (!wasCleared) return;
     this.#headIs(undefined);
-    this.#parts.log.warn("the store was of another chain or version: starting anew");
+    this.#parts.log.warn("the store was of another chain or version: it is built anew");
   }
 
   #writableChanged(isWritable: boolean): void {
@@ -323,7 +323,7 @@ export class Chain implements ChainWriter {
   distrust(upstream: string): void {
     if (this.#isDistrusted(upstream)) return;
     this.#distrustedAt.set(upstream, this.#parts.clock.now());
-    this.#forgetLogs({ of: upstream }, `${upstream} was caught`);
+    this.#forgetLogs({ of: upstream }, `${upstream} gave a false answer`);
   }
 
   #forgetStrangers(): void {
@@ -335,11 +335,11 @@ export class Chain implements ChainWriter {
     const { log } = this.#parts;
     this.#store.forgetSegments(forgotten).then(
       (segments) => {
-        if (segments > 0) log.warn({ segments, why }, "kept logs of old blocks are forgotten");
+        if (segments > 0) log.warn({ segments, why }, "stored logs of old blocks are removed");
       },
       (error: NodeJS.ErrnoException) => {
         if (error.code !== CALLED_OFF)
-          log.error({ err: error }, "kept logs could not be forgotten");
+          log.error({ err: error }, "stored logs of old blocks could not be removed");
       },
     );
   }

@@ -45,7 +45,7 @@ function block(number: number): { record: BlockRecord; receipts: Buffer; json: B
   const json = Buffer.from(JSON.stringify(parsed));
   const all = Buffer.from(JSON.stringify(receipts));
   const record = recordOf({ block: json, receipts: all }, { block: parsed, receipts }, "full");
-  if (!record) throw new Error("this is no block");
+  if (!record) throw new Error("this is not a block");
   return { record, receipts: all, json };
 }
 const blocks = (from: number, to: number): BlockRecord[] =>

@@ -138,7 +138,7 @@ async function readBlock(
   const { number, hash, parentHash, transactions } = block as Record<string, unknown>;
   const isLinked = isHash(hash) && isHash(parentHash) && typeof number === "string";
   if (list.kind !== "parsed" || !isLinked || !/^0x[0-9a-f]{1,8}$/i.test(number))
-    return garbage("this is no block");
+    return garbage("this is not a block");
   // `fetchReceipts` refuses a block whose transactions are not an array.
   const whole = Array.isArray(transactions) ? { ...block, transactions: list.elements } : block;
   return { kind: "block", block: whole as ParsedBlock, at: list.at };
@@ -152,7 +152,7 @@ async function readReceipts(
   const list = await terms.turns.do(parseList(json, { path: [], most }));
   if (list.kind === "too many") return tooLarge(`more than ${most} receipts`);
   if (list.kind !== "parsed" || !Array.isArray(list.around) || !list.elements.every(isObject))
-    return garbage("this is no list of receipts");
+    return garbage("this is not a list of receipts");
   const { elements, at } = list;
   const logs = elements.reduce((sum: number, { logs: some }) => sum + lengthOf(some), 0);
   return logs > mostLogs ? tooLarge(`more than ${mostLogs} logs`) : { list: elements, at };

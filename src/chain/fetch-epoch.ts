@@ -78,7 +78,7 @@ function pivotIn(bytes: Buffer): Pivot | undefined {
 
 const BEYOND_BLOCKS = {
   kind: "garbage",
-  reason: "a log of a block that is not of its epoch",
+  reason: "a log is of a block outside its epoch",
 } as const;
 
 /** Conflux nodes of 2021 silently cut off lists of logs at a length that operators set, which is at least this many. */
@@ -91,7 +91,7 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
     "hash" in reference
       ? await pivotWith(reference.hash, ask)
       : await readPivot(toQuantity(reference.number), ask);
-  if (pivot === "failed") return { kind: "failed", reason: "the pivot block was not told" };
+  if (pivot === "failed") return { kind: "failed", reason: "the pivot block is missing" };
   if (!pivot) return { kind: "unknown" };
   const epoch = toQuantity(pivot.number);
   const [blocks, logs] = await Promise.all([

@@ -138,7 +138,7 @@ export class Follower {
       } catch (error) {
         if (error instanceof NotWritable) this.#stop(error.message);
         else if (!signal.aborted)
-          log.error({ err: error }, "following the chain failed, trying again");
+          log.error({ err: error }, "the chain could not be followed, and the gateway tries again");
       }
       for (const done of waiting) done();
       if (signal.aborted) return;

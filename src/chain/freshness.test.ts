@@ -75,7 +75,10 @@ describe("a head", () => {
     expect(freshness.staleness).toEqual(unconfirmedFor(6_000));
     confirm();
     expect(freshness.staleness).toBeUndefined();
-    expect(lines).toEqual(["the head is stale: not ready", "the head is fresh again"]);
+    expect(lines).toEqual([
+      "the head is stale: the network is not ready",
+      "the head is fresh again",
+    ]);
     expect(seen.at(-1)).toBe(false);
     freshness.close();
     expect(clock.waiting).toBe(0);

@@ -124,7 +124,10 @@ export class HeadFreshness {
       return;
     }
     const { kind: why, ms } = staleness;
-    log.warn({ head, why, seconds: Math.round(ms / 1000) }, "the head is stale: not ready");
+    log.warn(
+      { head, why, seconds: Math.round(ms / 1000) },
+      "the head is stale: the network is not ready",
+    );
   }
 }
 

@@ -20,7 +20,7 @@ const LONGEST_MS = 1_000;
 /** A node that has not replied for this time counts as silent, in milliseconds: a slow node replies within this time. */
 const SILENT_MS = 2_000;
 
-const SAYS_NOTHING = new Error("the node does not tell its head");
+const SAYS_NOTHING = new Error("the node does not report its head");
 
 export class NodeHeads {
   readonly #heads = new Map<string, { readonly head: Position; readonly at: number }>();
@@ -70,7 +70,7 @@ export class NodeHeads {
     return (await within(TIMEOUT_MS, read, this.#parts)) ?? false;
   }
 
-  /** Asks the node, unless a call to the node still waits for its reply. Rejects when the node does not tell its head. */
+  /** Asks the node, unless a call to the node still waits for its reply. Rejects when the node does not report its head. */
   #read(node: AskedNode): Promise<void> {
     const under = this.#reading.get(node.name);
     if (under) return under.read;

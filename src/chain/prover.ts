@@ -60,9 +60,9 @@ export class Prover {
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");
     // The network may have an encoding of its own. One node alone cannot show that: `BlockSource` asks all nodes.
     if (this.#headers === "unknown" && !isHeaderProven)
-      return { part: "header hash", reason: "it follows no known encoding" };
+      return { part: "header hash", reason: "the hash follows no known encoding" };
     if (this.#mode === "strict" && proof.unproven.length > 0) {
-      const reason = "cannot be proven, and the network's proof is strict";
+      const reason = "the part cannot be proven, and the network's proof is strict";
       return { part: proof.unproven.join(", "), reason };
     }
     this.#parts.metrics.blockProven(this.#network, levelOf(proof), proof.unproven);
@@ -77,7 +77,7 @@ export class Prover {
     if (this.#headers !== "unknown" || this.#mode !== "available") return false;
     this.#learn("foreign");
     this.#parts.log.warn(
-      "the hashes of this network's block headers follow no known encoding: its blocks are followed by their links, without proof",
+      "the hashes of this network's block headers follow no known encoding: its blocks are followed by their parent hashes, without proof",
     );
     return true;
   }
@@ -93,7 +93,7 @@ export class Prover {
     if (this.#headers === "foreign") {
       this.#isDistrusted = true;
       this.#parts.log.warn(
-        "a header of this network was proven after all: what was taken in without proof is given up",
+        "a header of this network was proven after all: blocks that were stored without proof are dropped",
       );
     }
     this.#headers = headers;

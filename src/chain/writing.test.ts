@@ -9,7 +9,7 @@ it("holds a block until it is released, once", () => {
   const held = new HeldBlocks({ bytes: 100 });
   held.hold(1, block("0x1", 10));
   expect(held.release(1).hash).toBe("0x1");
-  expect(() => held.release(1)).toThrow("not there any more");
+  expect(() => held.release(1)).toThrow("no longer exists");
 });
 
 it("forgets the oldest when all together are too much, and holds one block however large it is", () => {

@@ -100,7 +100,7 @@ function* judge(
   const proof = rules && (yield* proveInSteps(parts, rules));
   if (proof?.kind === "failed") return refuted(proof.part, proof.reason);
   const record = yield* cutRecord(fetched.json, fetched, levelOf(proof));
-  if (!record) return refuted("shape", "not a block as nodes give it");
+  if (!record) return refuted("shape", "not a block in the form of nodes");
   return { kind: "taken", block: record, proof };
 }
 
@@ -153,7 +153,7 @@ export class HeldBlocks {
   /** Returns the block and holds it no longer. @throws When the block was forgotten, or an earlier thread held it. */
   release(id: number): BlockRecord {
     const record = this.#records.get(id);
-    if (!record) throw new Error("a block that was taken is not there any more");
+    if (!record) throw new Error("a block that was prepared no longer exists");
     this.forget(id);
     return record;
   }

@@ -22,7 +22,7 @@ export async function audit(
 ): Promise<void> {
   const { config, limit, json } = optionsIn(argv, OPTIONS);
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
-    throw new WrongUsage(`--limit: want a number from 1 to ${MOST_ENTRIES}`);
+    throw new WrongUsage(`--limit: expected a number from 1 to ${MOST_ENTRIES}`);
   const found = configOf("audit", config, environment);
   const { entries } = await withStateOf(readConfig(found.path, found.environment), (state) =>
     auditTrailOf(state, systemClock).read({ limit: Number(limit) }),
@@ -41,7 +41,9 @@ export const auditTrailOf = (state: State, clock: Pick<Clock, "wallTime">): Audi
     ...{ state, clock },
     log: {
       error: (about: object) =>
-        void process.stderr.write(`not in the audit trail: ${JSON.stringify(about)}\n`),
+        void process.stderr.write(
+          `could not be added to the audit trail: ${JSON.stringify(about)}\n`,
+        ),
     },
   });
 

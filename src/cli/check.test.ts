@@ -68,7 +68,7 @@ describe("headgate check", () => {
   it("tells of one that takes no batches", async () => {
     const { code, stdout } = await run([{ name: "one", url: single.url, batch: 5 }]);
     expect(code).toBe(0);
-    expect(stdout).toContain("batches: no, calls are sent each by itself");
+    expect(stdout).toContain("batches: no, each call is sent by itself");
   });
 
   it("ends with 1 where some cannot be used, and tells of the others all the same", async () => {
@@ -83,14 +83,16 @@ describe("headgate check", () => {
   it("ends with 1 where a node is of another chain", async () => {
     const { code, stdout } = await run([{ name: "one", url: node.url }], { chainId: 5 });
     expect(code).toBe(1);
-    expect(stdout).toContain("✗ main / one: is on chain 1, the configuration wants 5");
+    expect(stdout).toContain("✗ main / one: is on chain 1, but the configuration says 5");
     expect(stdout).not.toContain("batches");
   });
 
   it("says whether a shared state can be reached, and needs none", async () => {
     const state = { keySecret: "s".repeat(32), state: "redis://127.0.0.1:9" };
     const { code, stdout } = await run([{ name: "one", url: node.url }], { state });
-    expect(stdout).toContain("✗ the shared state cannot be reached now: a gateway starts without");
+    expect(stdout).toContain(
+      "✗ the shared state cannot be reached now; a gateway starts without it",
+    );
     expect(code).toBe(0);
   });
 });

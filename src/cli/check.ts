@@ -44,7 +44,7 @@ export async function check(config: Config, print: Print): Promise<void> {
     const { family, limits } = settings;
     advice.push(...adviceFor({ network, family, logBlocks: limits.logs.blocks, upstreams }));
   }
-  print(advice.length > 0 ? "Advice:" : "There is nothing to advise.");
+  print(advice.length > 0 ? "Advice:" : "There is no advice.");
   for (const line of advice) print(`  ${line}`);
   await state?.close();
   if (unusable > 0) {
@@ -103,11 +103,11 @@ async function checkNetwork(
 /** The result for a network whose chain the configuration does not name. */
 function discoveryText(network: string, found: Discovery): string {
   if (found.kind === "chain")
-    return `✓ ${network}: chain ${found.facts.chainId} (${found.facts.family}), as its nodes say`;
+    return `✓ ${network}: chain ${found.facts.chainId} (${found.facts.family}), according to its nodes`;
   const why =
     found.kind === "silent"
-      ? "no node says which chain it is: start one, or write family and chainId down"
-      : "its nodes are of different chains: write chainId down, and take the others out";
+      ? "no node says which chain it is: start one, or set family and chainId"
+      : "its nodes are on different chains: set chainId, and remove the nodes of other chains";
   return `✗ ${network}: ${why} (${wordsText(found.words)})`;
 }
 
@@ -158,4 +158,4 @@ const isReachable = async (state: State | undefined): Promise<string> =>
     () => false,
   ))
     ? "✓ the shared state can be reached"
-    : "✗ the shared state cannot be reached now: a gateway starts without";
+    : "✗ the shared state cannot be reached now; a gateway starts without it";

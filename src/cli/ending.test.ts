@@ -23,7 +23,7 @@ function running(isServing = true) {
   if (isServing) ending.serves(gateway);
   return { clock, done, closed, ending, gateway };
 }
-const DRAINING = "draining: running calls end, nobody new is let in";
+const DRAINING = "draining: running calls are completed, and no new callers are let in";
 
 describe("the end of a gateway", () => {
   it("drains, closes, and leaves two lines", async () => {
@@ -72,7 +72,7 @@ describe("the end of a gateway", () => {
   it("needs no draining while it starts", () => {
     const { ending, done } = running(false);
     ending.signalled("SIGTERM");
-    expect(done).toEqual(["ended before it listened", "exit 0"]);
+    expect(done).toEqual(["the gateway ended before it listened", "exit 0"]);
   });
 
   describe("while stores are opened", () => {
@@ -105,7 +105,7 @@ describe("the end of a gateway", () => {
       await clock.advance(4_999);
       expect(done).toEqual([]);
       await clock.advance(1);
-      expect(done).toEqual(["ended before it listened", "exit 0"]);
+      expect(done).toEqual(["the gateway ended before it listened", "exit 0"]);
       ending.serves(gateway);
       ending.signalled("SIGINT");
       expect(done).toHaveLength(2);

@@ -66,7 +66,7 @@ export class ProcessEnding {
   signalled(signal: string): void {
     if (this.#begun === undefined) this.begin(signal);
     else if (this.#parts.clock.now() - this.#begun.at >= SAME_WITHIN_MS)
-      this.#endAtOnce(`${signal}, a second time`);
+      this.#endAtOnce(`${signal} came a second time`);
   }
 
   /** Ends the process in order. Only the first call has an effect. @param why The signal or the reason, for the log. */
@@ -83,15 +83,18 @@ export class ProcessEnding {
     if (this.#hasEnded || this.#gateway) return;
     this.#hasEnded = true;
     const { log, end } = this.#parts;
-    log.info({ why }, "ended before it listened");
+    log.info({ why }, "the gateway ended before it listened");
     end(0);
   }
 
   #stop(gateway: Ended, why: string): void {
     const { log, clock } = this.#parts;
     const drainMs = gateway.drainMs();
-    log.info({ why, withinMs: drainMs }, "draining: running calls end, nobody new is let in");
-    clock.after(drainMs + GRACE_MS, () => this.#endAtOnce("it did not end within its time"));
+    log.info(
+      { why, withinMs: drainMs },
+      "draining: running calls are completed, and no new callers are let in",
+    );
+    clock.after(drainMs + GRACE_MS, () => this.#endAtOnce("the gateway did not end in time"));
     gateway.stop(why).then(
       () => this.#end(0),
       (error: unknown) => {

@@ -79,7 +79,7 @@ async function meetNode(url: string): Promise<MetNode> {
   });
   await connection.close();
   if (found.kind === "usable") return { url, host, facts: word.said, found, why: "" };
-  const why = found.kind === "unusable" ? found.reason : "it says two chain ids";
+  const why = found.kind === "unusable" ? found.reason : "it reports two chain ids";
   return { url, host, why };
 }
 
@@ -126,7 +126,7 @@ function checkUrls(urls: readonly string[]): void {
 }
 
 const VENDORS_NEED_NETWORKS =
-  "a vendor has many networks: say which, as in HEADGATE_NETWORKS=eth-mainnet,base HEADGATE_DEFAULTS__UPSTREAMS=alchemy://KEY headgate, or in a file (defaults.upstreams)";
+  "a vendor serves many networks: name those to use, as in HEADGATE_NETWORKS=eth-mainnet,base HEADGATE_DEFAULTS__UPSTREAMS=alchemy://KEY headgate, or in a file (defaults.upstreams)";
 
 /** The nodes by network, one network for each chain. */
 const byNetwork = (nodes: readonly MetNode[]): ReadonlyMap<string, readonly KnownNode[]> =>
@@ -142,19 +142,19 @@ function configText(nodes: readonly MetNode[], program: string): string {
     `# Every setting: docs/configuration.md. \${VAR} is read from the environment, $$ is a dollar sign.`,
     "# This file may hold secrets: the keys in the URLs of providers.",
     "",
-    "# listen: { host: 127.0.0.1, port: 8545 } # 0.0.0.0: reached from other machines",
+    "# listen: { host: 127.0.0.1, port: 8545 } # 0.0.0.0 makes it reachable from other machines",
     "# admin: { listen: { host: 127.0.0.1, port: 8546 } } # metrics, keys, reload",
-    "# data: ./data # blocks, keys and counts",
+    "# data: ./data # the folder for blocks, keys and usage",
     `# Keys are made and changed with: ${program} keys create web`,
     '# keys: [{ name: web, key: "${WEB_KEY}" }] # or written here',
     "",
-    "# defaults: # of all networks, and of all upstreams",
+    "# defaults: # settings of all networks, and of all upstreams",
     "#   network: { window: { blocks: 10000 } }",
     "#   upstream: { timeout: 20s }",
     "",
     "networks:",
     ...networks,
-    ...(silent.length > 0 ? ["  # These did not say which chain they are:"] : []),
+    ...(silent.length > 0 ? ["  # These nodes did not say which chain they are:"] : []),
     ...silent.map(({ url, host }) => `  #   ${quoted(url)} # ${host}`),
     "",
   ].join("\n");
@@ -168,7 +168,7 @@ function networkLines(name: string, members: readonly KnownNode[]): string[] {
   const about = [
     known?.isTestnet ? "a test network" : "",
     known?.blockMs ? `a block every ${known.blockMs / 1000} s` : "",
-    known?.finalAfter ? `final ${known.finalAfter} below the newest` : "",
+    known?.finalAfter ? `blocks are final ${known.finalAfter} below the head` : "",
   ].filter((text) => text !== "");
   return [
     `  ${name}:${about.length > 0 ? ` # ${about.join(", ")}` : ""}`,
@@ -176,10 +176,10 @@ function networkLines(name: string, members: readonly KnownNode[]): string[] {
     `    chainId: ${chainId} # a node of another chain is kept out`,
     "    upstreams:",
     ...members.flatMap((node) => [`      # ${whatItIs(node)}`, `      - ${quoted(node.url)}`]),
-    "    # window: { blocks: 10000, size: 8GiB } # the newest blocks, followed and kept",
+    "    # window: { blocks: 10000, size: 8GiB } # how many of the newest blocks are stored",
     ...(family === "evm"
       ? [
-          "    # methods: { groups: [debugTrace, txpool] } # more than eth_*, net_*, web3_*, trace_*",
+          "    # methods: { groups: [debugTrace, txpool] } # opened beside eth_*, net_*, web3_*, trace_*",
         ]
       : []),
   ];
@@ -217,19 +217,19 @@ export async function init(
       const why =
         cause.code === "EEXIST"
           ? isThere(configPath)
-          : `${configPath}: cannot be written (${cause.code}): name a file that this user may write with --config`;
+          : `${configPath}: cannot be written (${cause.code}): use --config to name a file that this user may write`;
       throw new CommandFailure(why, { exitCode: 2, cause });
     },
   );
   const config = configPath === "headgate.yaml" ? "" : ` --config ${configPath}`;
   print(`${configPath} is written. Next:`);
-  print(`  ${program} check${config}         # what the nodes can do, and what is missing`);
+  print(`  ${program} check${config}         # shows what the nodes can do, and what they lack`);
   print(`  ${program} keys create web${config}`);
   print(`  ${config ? `${program} serve${config}` : program.replace(/ --$/, "")}`);
 }
 
 const isThere = (path: string): string =>
-  `${path} is there already, and stays as it is: remove it, or name another file with --config`;
+  `${path} exists already, and is not changed: remove it, or name another file with --config`;
 
 /** @throws CommandFailure when the chain of no node is known. */
 function orSilent(nodes: readonly MetNode[]): void {
@@ -267,8 +267,8 @@ export async function prepareFirstStart(
   // The key is printed before the start goes on, which may still fail.
   print(
     key === undefined
-      ? `The key of the first start works on; another one: ${programName(environment)} keys create web`
-      : `A key, which is shown this once and works at the next start too:  ${key}`,
+      ? `The key of the first start still works. To make another one: ${programName(environment)} keys create web`
+      : `A new key, which is shown only this once and also works after the next start:  ${key}`,
   );
   const networks = [...byNetwork(nodes)].map(
     ([name, [first]]) => [name, first?.facts.family ?? "evm"] as const,
@@ -291,7 +291,7 @@ function asBefore(node: MetNode, before: string): MetNode {
   );
   if (!network) return node;
   const { family, chainId } = network;
-  return { ...node, facts: { family, chainId }, why: `${node.why}; it is tried again` };
+  return { ...node, facts: { family, chainId }, why: `${node.why}; the gateway tries it again` };
 }
 
 const FIRST_KEY = "first";

@@ -130,7 +130,7 @@ export class Identifying {
       const without = wordsText(found.silent);
       this.#parts.log.info(
         { network, ...found.facts, ...(without ? { silent: without } : {}) },
-        "which chain the network is was learned from its nodes, and is kept",
+        "the nodes reported the network's chain, and it is stored",
       );
       return found.facts;
     }
@@ -147,10 +147,13 @@ export class Identifying {
     if (found.kind === "disagree")
       log.error(
         { network, said },
-        "its nodes are of different chains: write its chainId down; it is not served",
+        "the network is not served, since its nodes are on different chains: set its chainId",
       );
     else
-      log.warn({ network, said }, "no node says which chain the network is: it is not served yet");
+      log.warn(
+        { network, said },
+        "the network is not served yet, since no node says which chain it is",
+      );
   }
 }
 

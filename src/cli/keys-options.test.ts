@@ -29,7 +29,7 @@ describe("the options of a key", () => {
   });
 
   it.each(["", "-1", "fast", "1e3", "0x10", "1."])("take no number such as %j", (rate) => {
-    expect(() => requestOf({ rate }, NOON)).toThrow(`--rate: want a number, got ${rate}`);
+    expect(() => requestOf({ rate }, NOON)).toThrow(`--rate: expected a number, got ${rate}`);
   });
 });
 

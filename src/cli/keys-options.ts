@@ -22,7 +22,7 @@ type Option = {
 const list = (text: string): readonly string[] => text.split(",").map((each) => each.trim());
 
 const number = (text: string, option: string): number => {
-  if (!/^\d+(\.\d+)?$/.test(text)) throw wrong(`--${option}: want a number, got ${text}`);
+  if (!/^\d+(\.\d+)?$/.test(text)) throw wrong(`--${option}: expected a number, got ${text}`);
   return Number(text);
 };
 
@@ -48,28 +48,37 @@ const placed = (
 ): Option => ({ placeholder, summary, path: path.split("."), ...(read && { read }) });
 
 const terms = {
-  profile: placed("profile", "browser|server", "a shorthand for what follows"),
-  networks: placed("networks", "a,b", "the networks it may use", list),
-  methods: placed("methods", "eth_*,net_version", "the methods it may call", list),
-  origins: placed("origins", "*.example.com", "the web origins it may be used from", list),
-  addresses: placed("addresses", "10.0.0.0/8", "the IP addresses it may be used from", list),
-  contracts: placed("contracts", "0x…,0x…", "the contracts it may ask about", list),
-  "read-only": placed("readOnly", undefined, "no transactions"),
-  explain: placed("explain", undefined, "its callers may ask how an answer came about"),
-  expires: placed("expires", "2027-01-31T00:00:00Z|90d", "when it stops working", time),
+  profile: placed(
+    "profile",
+    "browser|server",
+    "a shorthand for several of the options that follow",
+  ),
+  networks: placed("networks", "a,b", "the networks that the key may use", list),
+  methods: placed("methods", "eth_*,net_version", "the methods that the key may call", list),
+  origins: placed("origins", "*.example.com", "the web origins from which it may be used", list),
+  addresses: placed("addresses", "10.0.0.0/8", "the IP addresses from which it may be used", list),
+  contracts: placed("contracts", "0x…,0x…", "the contracts that it may read", list),
+  "read-only": placed("readOnly", undefined, "the key may only read"),
+  explain: placed("explain", undefined, "its callers may ask where an answer comes from"),
+  expires: placed("expires", "2027-01-31T00:00:00Z|90d", "the time when the key expires", time),
   rate: {
     ...placed("rate.computeUnits", "N", "compute units a second", number),
     whole: ["rate"], // a rate cannot have only a burst
   },
-  burst: placed("rate.burst", "N", "compute units that can be saved up", number),
+  burst: placed("rate.burst", "N", "compute units that can be saved up for a burst", number),
   "per-day": placed("computeUnits.perDay", "N", "compute units a day", number),
   "per-month": placed("computeUnits.perMonth", "N", "compute units a month", number),
-  concurrent: placed("concurrentCalls", "N", "calls at once", number),
-  weight: placed("weight", "N", "its turns at the nodes beside other keys", number),
+  concurrent: placed("concurrentCalls", "N", "calls at the same time", number),
+  weight: placed("weight", "N", "its share of turns at the nodes, relative to other keys", number),
   batch: placed("limits.batch", "N", "calls in one batch", number),
-  "batch-response": placed("limits.batchResponse", "BYTES", "of answers to one batch", number),
+  "batch-response": placed(
+    "limits.batchResponse",
+    "BYTES",
+    "bytes of the answers to one batch",
+    number,
+  ),
   "log-blocks": placed("limits.logs.blocks", "N", "blocks of one log query", number),
-  "upstream-calls": placed("limits.upstreamCalls", "N", "calls of nodes for one call", number),
+  "upstream-calls": placed("limits.upstreamCalls", "N", "calls to nodes for one call", number),
 } satisfies Record<string, Option>;
 
 /** The options that are settings of a key. */
@@ -79,13 +88,13 @@ export const options: Readonly<Record<string, Option>> = {
   config: { placeholder: "headgate.yaml", summary: "the configuration", short: "c" },
   name: { placeholder: "web", summary: "the key's name" },
   ...terms,
-  overlap: { placeholder: "24h", summary: "how long the old key works on; 0 for not at all" },
+  overlap: { placeholder: "24h", summary: "how long the old text keeps working; 0: not at all" },
   from: { placeholder: "2026-11-01", summary: "the first day" },
   to: { placeholder: "2026-11-30", summary: "the last day" },
   network: { placeholder: "eth-mainnet", summary: "one network only" },
   csv: { placeholder: undefined, summary: "prints CSV" },
   json: { placeholder: undefined, summary: "prints JSON" },
-  quiet: { placeholder: undefined, summary: "prints the key alone" },
+  quiet: { placeholder: undefined, summary: "prints only the key's text" },
 };
 
 export const wrong = (message: string): CommandFailure =>

@@ -99,7 +99,7 @@ describe("headgate keys", () => {
     [["create"], 2, "keys create: the key's name is missing"],
     [["create", "a", "b"], 2, "unknown argument b"],
     [["create", "a", "--colour", "red"], 2, "Unknown option '--colour'"],
-    [["create", "a", "--rate", "fast"], 2, "--rate: want a number, got fast"],
+    [["create", "a", "--rate", "fast"], 2, "--rate: expected a number, got fast"],
     [["create", "a", "--expires", "soon"], 2, "expires: expected a date and time such as"],
     [["create", "a", "--expires", "2020-01-01T00:00:00Z"], 2, "expires: is in the past"],
     [
@@ -112,8 +112,8 @@ describe("headgate keys", () => {
     [["revoke", "filed"], 1, "the key filed is in the configuration file: change it there"],
     [["disable", "nobody"], 1, "there is no key of the name nobody"],
     [["show", "nobody"], 1, "there is no key of the name nobody"],
-    [["usage", "nobody"], 1, "there is no key of the name nobody, and nothing was done with one"],
-    [["rotate", "web", "--overlap", "soon"], 2, "--overlap: want a duration such as 24h, or 0"],
+    [["usage", "nobody"], 1, "there is no key of the name nobody, and no usage of such a key"],
+    [["rotate", "web", "--overlap", "soon"], 2, "--overlap: expected a duration such as 24h, or 0"],
     [["usage", "--from", "yesterday"], 2, "--from: want a UTC day such as 2026-11-21"],
     [["dance"], 2, "unknown command keys dance"],
   ])("%j: exit code %i, %s", async (words, code, message) => {

@@ -175,7 +175,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     },
   },
   list: {
-    summary: "lists all keys, those of the file too",
+    summary: "lists all keys, including those of the configuration file",
     takesName: "never",
     options: ["json"],
     run: async ({ values }, { book, print }) => {
@@ -184,7 +184,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     },
   },
   show: {
-    summary: "shows all about a key but the key itself",
+    summary: "shows a key's settings and status, but not its text",
     takesName: "always",
     options: ["json"],
     run: async ({ name, values }, { book, print }) => {
@@ -194,7 +194,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     },
   },
   update: {
-    summary: "changes what a key may do; the value none takes a setting away",
+    summary: "changes a key's settings; the value none removes a setting",
     takesName: "always",
     options: [...termNames, "json"],
     run: async ({ name, values }, { book, note, clock, print }) => {
@@ -207,7 +207,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
   },
   rotate: {
     summary:
-      "makes a new text for a key; the old one works for another day, or as long as --overlap says",
+      "makes a new text for a key; the old text works for another day, or for the time of --overlap",
     takesName: "always",
     options: ["overlap", "json", "quiet"],
     run: async ({ name, values }, { book, note, print }) => {
@@ -223,9 +223,9 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     (name, book) => book.disable(name),
     "disabled",
   ),
-  enable: change("takes back what disable did", (name, book) => book.enable(name), "enabled"),
+  enable: change("enables a disabled key again", (name, book) => book.enable(name), "enabled"),
   usage: {
-    summary: "what a key, or every key, was used for",
+    summary: "shows the usage of one key, or of every key",
     takesName: "perhaps",
     options: ["from", "to", "network", "csv", "json"],
     run: async ({ name, values }, { book, state, config, clock, print }) => {
@@ -238,7 +238,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
       const rows = await readUsage(state, query, { clock });
       // A key that no longer exists may still have usage.
       if (name && rows.length === 0 && !(await book.show(name)))
-        throw refused(`there is no key of the name ${name}, and nothing was done with one`);
+        throw refused(`there is no key of the name ${name}, and no usage of such a key`);
       print(usageAs(values, usageReportOf(rows, range, config.prices && priceList(config.prices))));
     },
   },
@@ -254,7 +254,7 @@ function madeAs(values: OptionValues, { key, text }: KeyMade): string {
 
 function overlapOf(text: string | boolean | undefined): number {
   const overlapMs = typeof text === "string" ? readDuration(text) : OVERLAP_MS;
-  if (overlapMs === undefined) throw wrong("--overlap: want a duration such as 24h, or 0");
+  if (overlapMs === undefined) throw wrong("--overlap: expected a duration such as 24h, or 0");
   return overlapMs;
 }
 
@@ -311,4 +311,4 @@ function keyTable(views: readonly KeyView[]): string {
 const keySheet = (key: KeyView): string => stringify(key).trimEnd();
 
 const madeText = (name: string, text: string): string =>
-  `The key ${name}. It is shown this once:\n\n  ${text}\n\nEvery gateway knows it within a second.`;
+  `The key ${name}, which is shown only this once:\n\n  ${text}\n\nEvery gateway knows it within a second.`;

@@ -51,13 +51,13 @@ async function told(key: string, method: string): Promise<string | undefined> {
 describe("headgate methods of a key", () => {
   it.each([
     ["all", "eth_call", "42: yes"],
-    ["all", "eth_getCode", /^\d+: no: methods\.deny of the network has it$/],
+    ["all", "eth_getCode", /^\d+: no: in methods\.deny of the network$/],
     ["all", "debug_traceTransaction", /^\d+: no: not in methods\.allow of the network \(opens by /],
     ["reader", "eth_call", "42: yes"],
-    ["reader", "eth_sendRawTransaction", /^\d+: no: the key only reads$/],
+    ["reader", "eth_sendRawTransaction", /^\d+: no: the key is read-only$/],
     ["few", "eth_call", "42: yes"],
     ["few", "eth_getBalance", /^\d+: no: not in the key's methods$/],
-    ["few", "anvil_mine", /^\d+: no: the key's methods do not have its full name$/],
+    ["few", "anvil_mine", /^\d+: no: the key's methods do not have the method's full name$/],
     ["bound", "eth_call", "42: yes, for the key's contracts"],
     ["bound", "eth_blockNumber", /^\d+: yes$/],
   ])("%s: %s is %s", async (key, method, answer) => {
@@ -73,7 +73,7 @@ describe("headgate methods of a key", () => {
 
   it("says so where the key is not for a network", async () => {
     expect((await run("reader")).stdout).toContain(
-      "space:\n  nothing: the key is not for this network\n",
+      "space:\n  nothing: the key does not allow this network\n",
     );
   });
 
@@ -94,7 +94,7 @@ describe("headgate methods of a key", () => {
     const change = (...words: readonly string[]) =>
       commandHere((print) => keys([...words, "--config", path], {}, print));
     expect((await change("create", "made", "--read-only", "--quiet")).code).toBe(0);
-    expect(await told("made", "eth_sendRawTransaction")).toMatch(/no: the key only reads$/);
+    expect(await told("made", "eth_sendRawTransaction")).toMatch(/no: the key is read-only$/);
     await change("disable", "made");
     expect((await run("made")).stdout).toMatch(/^The key made is disabled: it may call nothing/);
     await change("revoke", "made");

@@ -73,7 +73,7 @@ function tableOf(
   const scope = new Scope(key);
   const request = { network, origin: undefined, address: () => undefined };
   if (key.networks && scope.forbidsRequest(request) === "networks")
-    return ["nothing: the key is not for this network"];
+    return ["nothing: the key does not allow this network"];
   const catalogue = catalogueFor({ family: settings.family, ...settings.methods });
   const isDenied = matcherOf(settings.methods.deny);
   const rows = [...catalogue.known]
@@ -82,7 +82,7 @@ function tableOf(
       const why = whyClosed(method, { catalogue, isDenied }) ?? whyWithheld(method, key, scope);
       return [method.name, method.kind, String(costs.of(method)), why ?? "yes"];
     });
-  return table([["method", "what it is", "price", "may be called"], ...rows]).split("\n");
+  return table([["method", "kind", "price", "may be called"], ...rows]).split("\n");
 }
 
 /** The reason why the network does not serve a method; undefined when it does. */
@@ -93,7 +93,7 @@ function whyClosed(
   if (catalogue.served.get(method.name)) return undefined;
   const way = wayOpen(method);
   if (way === "never") return "no: never served";
-  if (isDenied(method.name)) return "no: methods.deny of the network has it";
+  if (isDenied(method.name)) return "no: in methods.deny of the network";
   return `no: not in methods.allow of the network (opens by ${way})`;
 }
 
@@ -102,11 +102,11 @@ function whyWithheld(method: Method, key: ScopeSettings, scope: Scope): string |
   const rule = scope.withholds(method);
   if (rule === "methods")
     return method.kind === "node control"
-      ? "no: the key's methods do not have its full name"
+      ? "no: the key's methods do not have the method's full name"
       : "no: not in the key's methods";
-  if (rule === "readOnly") return "no: the key only reads";
+  if (rule === "readOnly") return "no: the key is read-only";
   if (!key.contracts || !method.contractsOf) return undefined;
   return method.contractsOf === anyContract
-    ? "no: it may read any contract, and the key is bound to some"
+    ? "no: the method may read any contract, and the key is bound to some"
     : "yes, for the key's contracts";
 }

@@ -234,7 +234,7 @@ export async function withStateOf<Result>(
   } catch (cause) {
     if (!(cause instanceof RpcError)) throw cause;
     const todo = config.state
-      ? ": does the Redis of `state` run, and is it reached from here?"
+      ? ": is the Redis of `state` running, and can it be reached from here?"
       : "";
     throw new CommandFailure(`${cause.message}${todo}`, { exitCode: 1, cause });
   } finally {

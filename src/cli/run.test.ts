@@ -29,11 +29,11 @@ describe("a command line that is none", () => {
     { words: ["store", "burn"], why: "unknown command store burn" },
     { words: ["store", "burn"], why: "headgate store forget --network NAME" }, // the message has the help
     { words: ["top", "--fast"], why: "headgate top [--url" },
-    { words: ["audit", "--limit", "0"], why: "--limit: want a number from 1 to 1000" },
+    { words: ["audit", "--limit", "0"], why: "--limit: expected a number from 1 to 1000" },
     { words: ["keys", "burn"], why: "unknown command keys burn" },
     ...["-1", "65535", "1.5", "http"].map((port) => ({
       words: ["serve", `--port=${port}`],
-      why: "--port: want a whole number from 0 to 65534",
+      why: "--port: expected a whole number from 0 to 65534",
     })),
   ])("$words ends with 2: $why", async ({ words, why }) => {
     const { code, stderr } = await refusalOf(...words);

@@ -27,19 +27,19 @@ type Print = (text: string) => void;
 const COMMANDS: Readonly<Record<string, Command>> = {
   top: {
     help: `  headgate top [--url http://127.0.0.1:8546] [--config headgate.yaml] [--once]
-        shows how a running gateway and its nodes do, each second; with the token of HEADGATE_ADMIN__TOKEN, else admin.token`,
+        shows the state of a running gateway and its nodes each second; the token is HEADGATE_ADMIN__TOKEN, else admin.token`,
     run: async (argv, environment) => (await import("./top.ts")).top(argv, environment),
   },
   audit: {
     help: `  headgate audit [--config headgate.yaml] [--limit N] [--json]
-        tells who changed keys and the configuration, and when; newest first`,
+        lists changes of keys and of the configuration, with author and time, newest first`,
     run: audit,
   },
   store: {
     help: `  headgate store show [--network NAME] [--json]
-        tells what is stored: blocks, their proofs, and who told what is kept of old logs
+        shows the stored blocks and their proofs, and the stored logs of older blocks by upstream
   headgate store forget --network NAME (--upstream NAME | --blocks FROM-TO | --all)
-        forgets what nodes told of logs of old blocks, also while a gateway runs`,
+        removes stored logs of older blocks, also while a gateway runs`,
     needsWord: true,
     run: async (argv, environment, print) =>
       (await import("./store.ts")).store(argv, environment, print),
@@ -53,22 +53,21 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
   headgate [serve] https://… wss://… ipc:///… [--port N]
         runs the gateway over these nodes: asks them which chains they are, and makes a key
   headgate init [https://… …] [--config headgate.yaml]
-        writes a configuration, over these nodes or to be filled in
+        writes a configuration with these nodes, or one to fill in
   headgate check [--config headgate.yaml]
         checks the configuration and tries each upstream
   headgate methods [--key name [--network name] [--config headgate.yaml]]
-        lists the methods with their prices; or what a key may call, and why not the rest
+        lists the methods with their prices; with --key: which methods the key may call, and why not the others
 ${keysHelp()}
 ${Object.values(COMMANDS)
   .map(({ help }) => help)
   .join("\n")}
   headgate dev [--port N]
-        runs the gateway over development nodes of its own, which are the package headgate-devnet
+        runs the gateway over development nodes of its own, which are in the package headgate-devnet
   headgate help
   headgate --version
 
-The configuration is the file of --config, else of HEADGATE_CONFIG, else headgate.yaml in this folder; on top of it, or without
-a file, the environment: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…, HEADGATE_LISTEN__PORT=8080, …
+The configuration is the file that --config names, else HEADGATE_CONFIG, else headgate.yaml in this folder. Environment variables\noverride its settings, or are the whole configuration: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…, HEADGATE_LISTEN__PORT=8080, …
 `;
 
 /** Resolves when the command is done or the gateway listens. @throws CommandFailure for errors that a person can fix. */
@@ -160,7 +159,7 @@ function readArguments(argv: readonly string[]) {
   }
   const port = values.port === undefined ? undefined : Number(values.port);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {
-    throw new CommandFailure("--port: want a whole number from 0 to 65534", { exitCode: 2 });
+    throw new CommandFailure("--port: expected a whole number from 0 to 65534", { exitCode: 2 });
   }
   const { config: configPath, key, network, version } = values;
   const isHelp = values.help || command === "help";

@@ -22,7 +22,7 @@ const SHELL = [
   "while read -r line; do systemd-notify $line; done",
 ].join("\n");
 
-const NOT_TOLD = "systemd cannot be told how the gateway is: there is no systemd-notify";
+const NOT_TOLD = "the gateway cannot notify systemd: the program systemd-notify is missing";
 
 /** How many heartbeats are sent in systemd's timeout for one, so that a lost heartbeat does no harm. */
 const BEATS_IN_TIME = 3;

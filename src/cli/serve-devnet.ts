@@ -41,7 +41,7 @@ export async function serveDevnet({
     const text = devnetConfig(devnet, data);
     const gateway = await startOver(orMistakes(parseConfig(text, {})));
     await leave(leftPath, text).catch(() =>
-      log.warn("this folder cannot be written: headgate keys finds no configuration"),
+      log.warn("this folder cannot be written: headgate keys will find no configuration in it"),
     );
     announce(devnet, gateway.urls);
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.server, connect);
@@ -86,7 +86,7 @@ function announce(devnet: Devnet, urls: { server: string; admin: string }): void
   print("Headgate runs over development nodes of its own. The demo key is `demo`.");
   for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.server, network)}`);
   print(`  metrics     ${urls.admin}/metrics`);
-  print("Calls to paste follow as soon as each node has something to show (Conflux: ten seconds).");
+  print("Calls to paste follow as soon as each node is ready (Conflux: ten seconds).");
 }
 
 /**
@@ -133,7 +133,7 @@ async function devnetStarter(): Promise<typeof startDevnet> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new CommandFailure(
-      `the development nodes are a package of their own, which is not installed: ${howToInstall()}\nOver nodes of your own: headgate https://node.example.com; headgate init https://node.example.com writes a file`,
+      `the development nodes are a package of their own, which is not installed: ${howToInstall()}\nTo use nodes of your own: headgate https://node.example.com; headgate init https://node.example.com writes a file`,
       { exitCode: 1, cause },
     );
   }

@@ -88,7 +88,7 @@ function endWithParent(ending: ProcessEnding): void {
   const parent = process.ppid;
   const look = (): void => {
     if (process.ppid === parent) systemClock.after(LOOK_EVERY_MS, look);
-    else ending.begin("npm, which started it, is gone");
+    else ending.begin("npm, which started the gateway, has ended");
   };
   look();
 }
@@ -173,7 +173,7 @@ function withCertificates(parsed: ParsedConfig): ParsedConfig {
 async function serverCount(processes: Config["processes"], log: Logger): Promise<number> {
   const wanted = processes === "auto" ? availableParallelism() : processes;
   if (wanted === 1 || (await canSharePorts())) return wanted;
-  log.warn("processes cannot share a port on this system: running one");
+  log.warn("processes cannot share a port on this system: the gateway runs one process");
   return 1;
 }
 
@@ -224,10 +224,10 @@ function whyNotStarted(error: unknown, { data, listen, admin }: Config): string 
   if (code === "EADDRINUSE")
     return `port ${port} is in use: stop what listens there, or choose another (listen.port, admin.listen.port, or --port)`;
   if (code === "EACCES" || code === "EPERM")
-    return `port ${port} may not be opened by this user: choose one from 1024 on (listen.port, admin.listen.port, or --port)`;
+    return `port ${port} may not be opened by this user: choose a port from 1024 on (listen.port, admin.listen.port, or --port)`;
   const host = hostname ?? (error as { address?: string }).address;
   const setting = host === admin.listen.host && host !== listen.host ? "admin.listen" : "listen";
-  return `${setting}.host: this machine cannot listen at ${host} (${code}): name an address of its own, or 0.0.0.0 for all`;
+  return `${setting}.host: this machine cannot listen at ${host} (${code}): name one of its addresses, or 0.0.0.0 for all of them`;
 }
 
 type ListenError = NodeJS.ErrnoException & {

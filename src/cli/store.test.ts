@@ -51,7 +51,7 @@ describe("headgate store show", () => {
     await keepLogs("main");
     const { stdout } = await run("show");
     expect(stdout).toMatch(/^main: no blocks, 0\.\d MB\n/);
-    expect(stdout).toContain("  old logs told by a, b: 1 segments");
+    expect(stdout).toContain("  logs of older blocks from a, b: 1 segments");
     expect(stdout).not.toContain("other");
     expect((await run("show", "--network", "other")).stdout).toBe("Nothing is stored.\n");
   });
@@ -60,7 +60,7 @@ describe("headgate store show", () => {
     {
       what: "no store",
       bytes: Buffer.alloc(65_536, 7),
-      why: "it does not begin as such a file does",
+      why: "its beginning is not that of an LMDB file",
     },
     { what: "empty", bytes: Buffer.alloc(0), why: "its first pages are missing" },
   ])("refuses a file that is $what", async ({ bytes, why }) => {
@@ -126,10 +126,10 @@ describe("headgate store, wrongly asked,", () => {
     [["show", "--dance"], "'--dance'"],
     [["show", "--network", "third"], "there is no network third in"],
     [["forget", "--all"], "store forget: --network is missing"],
-    [["forget", "--network", "main"], "store forget: want one of"],
-    [["forget", "--network", "main", "--all", "--upstream", "a"], "store forget: want one of"],
-    [["forget", "--network", "main", "--blocks", "5-4"], "--blocks: want two block numbers"],
-    [["forget", "--network", "main", "--blocks", "all"], "--blocks: want two block numbers"],
+    [["forget", "--network", "main"], "store forget: expected one of"],
+    [["forget", "--network", "main", "--all", "--upstream", "a"], "store forget: expected one of"],
+    [["forget", "--network", "main", "--blocks", "5-4"], "--blocks: expected two block numbers"],
+    [["forget", "--network", "main", "--blocks", "all"], "--blocks: expected two block numbers"],
   ])("%j: exit code 2, %s", async (words, message) => {
     const { code, stdout, stderr } = await run(...words);
     expect([code, stdout]).toEqual([2, ""]);
@@ -178,8 +178,8 @@ describe("a store", () => {
     expect(storeText({ network: "main", ...view }).split("\n")).toEqual([
       "main: 4 blocks, 10 to 14, 2.3 MB",
       "  proof: full 3, partial 0, none 1",
-      "  old logs told by a, b: 2 segments, 1.5 MB",
-      "  old logs told by ?: 1 segments, 0.1 MB",
+      "  logs of older blocks from a, b: 2 segments, 1.5 MB",
+      "  logs of older blocks from ?: 1 segments, 0.1 MB",
     ]);
   });
 });

@@ -72,12 +72,12 @@ async function forget(values: Values, config: Config, print: Print): Promise<voi
 function chosenBy({ upstream, blocks, all }: Values): Forgotten {
   const given = [upstream, blocks, all || undefined].filter((each) => each !== undefined);
   if (given.length !== 1)
-    throw new WrongUsage("store forget: want one of --upstream NAME, --blocks FROM-TO, --all");
+    throw new WrongUsage("store forget: expected one of --upstream NAME, --blocks FROM-TO, --all");
   if (upstream !== undefined) return { of: upstream };
   if (blocks === undefined) return "all";
   const [, from, to] = /^(\d{1,10})-(\d{1,10})$/.exec(blocks) ?? [];
   if (from === undefined || to === undefined || Number(from) > Number(to))
-    throw new WrongUsage("--blocks: want two block numbers such as 1000-1999");
+    throw new WrongUsage("--blocks: expected two block numbers such as 1000-1999");
   return { within: { from: Number(from), to: Number(to) } };
 }
 
@@ -145,7 +145,7 @@ export function storeText({ network, ...view }: StoreView & { readonly network: 
     `  proof: full ${full}, partial ${partial}, none ${none}`,
     ...segments.map(
       (kept) =>
-        `  old logs told by ${kept.upstreams}: ${kept.segments} segments, ${megabytes(kept.bytes)}`,
+        `  logs of older blocks from ${kept.upstreams}: ${kept.segments} segments, ${megabytes(kept.bytes)}`,
     ),
   ].join("\n");
 }

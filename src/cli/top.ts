@@ -52,7 +52,7 @@ async function adminOf(
   const { HEADGATE_ADMIN__TOKEN: token } = environment;
   if (url !== undefined) {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-      throw new WrongUsage("--url: want http://host:port of the admin port");
+      throw new WrongUsage("--url: expected http://host:port of the admin port");
     return { url: url.replace(/\/$/, ""), token };
   }
   const found = configOf("top", given, environment);
@@ -80,7 +80,7 @@ async function showOnce(admin: Admin): Promise<void> {
 
 /** How many events `--once` waits for: the first events have no rates yet. */
 const ENOUGH = 3;
-const UNKNOWN = "the gateway cannot tell how its networks do: its log says why";
+const UNKNOWN = "the gateway cannot report the state of its networks: its log has the reason";
 
 /** @param onStatus Called with each status; undefined: the gateway cannot tell it. @throws Error when the stream ends. */
 async function follow(
@@ -92,7 +92,7 @@ async function follow(
   const ask = url.startsWith("https:") ? getOverTls : get;
   const request = ask(`${url}/events`, { headers, signal });
   const [response] = (await eventOf(request, "response").catch((cause: unknown) => {
-    const why = `no gateway answers at ${url} (${whyOf(cause)}): is it running? --url names another place`;
+    const why = `no gateway answers at ${url} (${whyOf(cause)}): is it running? Use --url to name another address`;
     throw new Error(why, { cause });
   })) as [IncomingMessage];
   if (response.statusCode !== 200) throw new Error(await refusalIn(response));
@@ -108,7 +108,7 @@ async function follow(
 async function refusalIn(response: IncomingMessage): Promise<string> {
   const body = await text(response);
   const { detail } = (body.startsWith("{") ? JSON.parse(body) : {}) as { detail?: unknown };
-  return `${response.statusCode}: ${typeof detail === "string" ? detail : "no admin API of a gateway answers there"}`;
+  return `${response.statusCode}: ${typeof detail === "string" ? detail : "there is no admin API of a gateway"}`;
 }
 
 /** The message of an error; if several addresses were tried, the message for the first one. */
@@ -147,7 +147,7 @@ class Screen {
   }
 
   complain(why: string): void {
-    this.#problem = this.#status ? `${why}; what is shown is from before` : why;
+    this.#problem = this.#status ? `${why}; the figures are older` : why;
     this.draw();
   }
 

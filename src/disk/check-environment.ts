@@ -122,7 +122,8 @@ class PageWalk {
     this.#claim(number, count);
     const { file, meta } = this.#options;
     readSync(file, this.#page, 0, HEADER, number * meta.pageSize);
-    if (!isOverflow(this.#page, number, count)) throw new Damage(`page ${number} is another one`);
+    if (!isOverflow(this.#page, number, count))
+      throw new Damage(`page ${number} is not the page that belongs there`);
   }
 
   #read(number: number, kind: "branch" | "leaf"): EnvironmentPage {
@@ -205,7 +206,7 @@ function metaAt(file: number, position: number): EnvironmentMeta | string {
     return "its first pages are missing";
   const isMeta = (bytes.readUInt16LE(FLAGS_AT) & META) !== 0;
   if (!isMeta || bytes.readUInt32LE(HEADER) !== MAGIC || bytes.readUInt32LE(HEADER + 4) !== VERSION)
-    return "it does not begin as such a file does";
+    return "its beginning is not that of an LMDB file";
   const at = HEADER + 24;
   const pageSize = bytes.readUInt32LE(at);
   if (!PAGE_SIZES.has(pageSize)) return "its pages have an impossible size";
@@ -236,9 +237,10 @@ const isOverflow = (page: Buffer, number: number, count: number): boolean =>
 
 /** @returns The pages that this page refers to. @throws Damage when it is not the page `number` of this kind. */
 function readPage(page: Buffer, number: number, kind: "branch" | "leaf"): EnvironmentPage {
-  if (numberAt(page, 0) !== number) throw new Damage(`page ${number} is another one`);
+  if (numberAt(page, 0) !== number)
+    throw new Damage(`page ${number} is not the page that belongs there`);
   if ((page.readUInt16LE(FLAGS_AT) & 0xff) !== KINDS[kind])
-    throw new Damage(`page ${number} is no page of a tree`);
+    throw new Damage(`page ${number} is not a page of a tree`);
   const [lower, upper] = [page.readUInt16LE(20), page.readUInt16LE(22)];
   const found: EnvironmentPage = { children: [], overflows: [], trees: [] };
   let isWithin = lower <= upper && HEADER + upper <= page.length;
@@ -246,7 +248,7 @@ function readPage(page: Buffer, number: number, kind: "branch" | "leaf"): Enviro
     const node = HEADER + page.readUInt16LE(at);
     isWithin = node + NODE_HEADER <= page.length && readNode(page, node, kind, found);
   }
-  if (!isWithin) throw new Damage(`page ${number} has places outside of it`);
+  if (!isWithin) throw new Damage(`page ${number} refers to places outside of it`);
   return found;
 }
 

@@ -43,14 +43,14 @@ it("makes the folder, says who keeps it, and lets go of it", () => {
 
 it("refuses a folder that is kept already, by this process too", () => {
   const unlock = lockStore(folder);
-  expect(() => lockStore(folder)).toThrow(`process ${process.pid} keeps ${folder} already`);
+  expect(() => lockStore(folder)).toThrow(`process ${process.pid} uses ${folder} already`);
   expect(writerIn(folder)).toBe(`process ${process.pid}`);
   unlock();
 });
 
 it("refuses a folder that another process keeps, and has it at once when that is killed", async () => {
   const writer = await startWriter();
-  expect(() => lockStore(folder)).toThrow(`process ${writer.pid} keeps ${folder} already`);
+  expect(() => lockStore(folder)).toThrow(`process ${writer.pid} uses ${folder} already`);
   writer.kill("SIGKILL");
   await once(writer, "exit");
   lockStore(folder)();
@@ -73,7 +73,7 @@ it.each(["1", String(process.ppid), "nonsense", ""])(
 it("names the machine, or the container, of a writer elsewhere", async () => {
   await startWriter();
   writeFileSync(join(folder, "writer.pid"), "1 3f2a9c");
-  expect(() => lockStore(folder)).toThrow("process 1 on 3f2a9c keeps");
+  expect(() => lockStore(folder)).toThrow("process 1 on 3f2a9c uses");
 });
 
 it("says why a folder cannot be used", () => {

@@ -244,7 +244,7 @@ export function lockStore(folder: string): () => void {
   const lock = tryLock(folder, LOOKS_MS);
   if (!lock) {
     throw new StoreUnavailable(
-      `data: ${writerOf(folder)} keeps ${folder} already; stop it, or give this gateway another folder (data)`,
+      `data: ${writerOf(folder)} uses ${folder} already; stop it, or give this gateway another folder (data)`,
     );
   }
   const mark = writerFileIn(folder);

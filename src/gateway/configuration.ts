@@ -158,7 +158,7 @@ async function readText(path: string): Promise<ReadText> {
     if (size <= MOST_TEXT_BYTES) return { kind: "text", text: await readFile(path, "utf8") };
     return {
       kind: "unreadable",
-      why: `${path}: has more than ${MOST_TEXT_BYTES} bytes: it is not shown, and is changed by hand`,
+      why: `${path}: the file has more than ${MOST_TEXT_BYTES} bytes: it is not shown, and can only be changed by hand`,
     };
   } catch (error) {
     return { kind: "unreadable", why: `${path}: cannot be read (${codeOf(error)})` };

@@ -80,7 +80,7 @@ function processMemory(
       if (isNew)
         log.warn(
           { what, why, waiting, limit: bytes, ...own },
-          "too much waits in memory: refusing",
+          "requests are refused, since too much data waits in memory",
         );
     },
   });
@@ -111,8 +111,7 @@ export async function untilStoresAreFree(
   for (const folder of folders) {
     let writer = writerIn(folder);
     while (writer !== undefined && clock.now() < giveUpAt) {
-      if (toldOf !== writer)
-        log.info({ writer, folder }, "waiting for the gateway before this one to end");
+      if (toldOf !== writer) log.info({ writer, folder }, "waiting for the earlier gateway to end");
       toldOf = writer;
       await clock.sleep(LOOK_AGAIN_MS);
       writer = writerIn(folder);

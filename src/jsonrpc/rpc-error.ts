@@ -130,7 +130,7 @@ export const errors = {
   batchResponseTooLarge: (limit: number) =>
     new RpcError(
       -32005,
-      `the answers to this batch are longer than ${limit} bytes: ask for the rest in another one`,
+      `the answers to this batch are longer than ${limit} bytes: ask for the rest in another batch`,
       { data: { rule: "batchResponse", limit } },
     ),
 
@@ -181,7 +181,7 @@ export const errors = {
 
   /** The nodes answer so little per call that this call would need more calls of nodes than allowed. */
   tooMuchWork: (limit: number) =>
-    new RpcError(-32005, `this call needs more than ${limit} calls of nodes`, {
+    new RpcError(-32005, `this call needs more than ${limit} calls to nodes`, {
       data: { rule: WORK_RULE, limit },
     }),
   /** As `tooMuchWork`, for a log query, with a range that is affordable. @param unit The unit of the range. */
@@ -192,7 +192,7 @@ export const errors = {
   ) =>
     new RpcError(
       -32005,
-      `query needs more than ${limit} calls of nodes. Try with this ${unit} range [${range.from}, ${range.to}].`,
+      `query needs more than ${limit} calls to nodes. Try with this ${unit} range [${range.from}, ${range.to}].`,
       { data: { rule: WORK_RULE, ...range, limit } },
     ),
 
@@ -223,16 +223,15 @@ export const errors = {
   /** The gateway no longer knows the caller's position in the subscription. */
   tooFarBehind: () => new RpcError(-32000, "too far behind"),
   receivedTooMany: () =>
-    new RpcError(
-      -32602,
-      "invalid argument: the subscription never pushed as many as `received` says",
-    ),
+    new RpcError(-32602, "invalid argument: `received` is more than the subscription has pushed"),
   noSuchSubscription: () => new RpcError(-32602, "no such subscription kind"),
   nobodyPushes: () =>
-    noMethod("this is pushed as a node announces it, and no upstream of this network does"),
+    noMethod(
+      "this subscription needs an upstream that announces such events, and this network has none",
+    ),
   nobodyTellsPending: () =>
     noMethod(
-      "the method eth_newPendingTransactionFilter is not available: no upstream of this network tells of pending transactions",
+      "the method eth_newPendingTransactionFilter is not available: no upstream of this network announces pending transactions",
     ),
   chainMoves: () => unavailable("the chain changes faster than it can be read, try again"),
 
@@ -242,11 +241,11 @@ export const errors = {
   traceTooLarge: (what: string) =>
     new RpcError(
       -32005,
-      `the vmTrace of this transaction has more than ${what}; ask for trace and stateDiff alone`,
+      `the vmTrace of this transaction has more than ${what}; ask only for trace and stateDiff`,
     ),
   cannotTrace: (wanted: readonly string[]) =>
     noMethod(
-      `no upstream of this network can trace that: one with ${wanted.join(" or ")} is needed`,
+      `no upstream of this network can make this trace: one with ${wanted.join(" or ")} is needed`,
     ),
 
   // Upstreams.
@@ -267,11 +266,13 @@ export const errors = {
     new RpcError(-32603, "the upstreams of this network disagree", { status: 502 }),
   tooFewVendors: (wanted: number) =>
     unavailable(
-      `fewer than ${wanted} vendors of this network can be asked, and as many must agree on this method`,
+      `${wanted} vendors must agree on the answer to this method, and fewer vendors of this network can be asked`,
     ),
   upstreamsFailed: () => new RpcError(-32603, "no upstream could answer", { status: 502 }),
   unproven: () =>
-    new RpcError(-32603, "no upstream gave this block so that it could be proven", { status: 502 }),
+    new RpcError(-32603, "no upstream gave this block in a form that can be proven", {
+      status: 502,
+    }),
   upstreamTimeout: () => new RpcError(-32603, "upstream timeout", { status: 504 }),
 
   internal: (requestId: string, cause: unknown) =>

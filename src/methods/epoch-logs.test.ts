@@ -247,7 +247,7 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
     expect(told).toMatchObject({
       code: -32005,
       message: expect.stringMatching(
-        /^query needs more than 50 calls of nodes. Try with this epoch range \[0x[0-9a-f]+, 0x7d0\].$/,
+        /^query needs more than 50 calls to nodes. Try with this epoch range \[0x[0-9a-f]+, 0x7d0\].$/,
       ),
       data: { rule: "upstreamCalls", to: "0x7d0", limit: 50 },
     });

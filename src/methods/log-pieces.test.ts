@@ -208,7 +208,7 @@ describe("a query that needs more questions than a call may ask", () => {
     const refusal = await refusalOf(asking);
     expect(refusal).toMatchObject({
       code: -32005,
-      message: "query needs more than 200 calls of nodes. Try with this block range [0xa, 0x9f].",
+      message: "query needs more than 200 calls to nodes. Try with this block range [0xa, 0x9f].",
       data: { rule: "upstreamCalls", from: "0xa", to: "0x9f", limit: 200 },
     });
     expect(asking.state.calls).toBeLessThanOrEqual(8);

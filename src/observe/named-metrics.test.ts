@@ -20,9 +20,9 @@ describe("queries over the gateway's metrics", () => {
     ["headgate_call_seconds{le='5'}", "here: headgate_call_seconds has no label le"],
     [
       "sum by (upstream) (headgate_head_block)",
-      "here: nothing in it has the label upstream: sum by (upstream) (headgate_head_block)",
+      "here: no metric in it has the label upstream: sum by (upstream) (headgate_head_block)",
     ],
-    ["sum(headgate_head_block", "here: not PromQL: sum(headgate_head_block"],
+    ["sum(headgate_head_block", "here: this is not PromQL: sum(headgate_head_block"],
   ])("%s is not", (text, mistake) => expect(mistakes(text)).toContain(mistake));
 
   it("shows labels that are left, and no others", () => {

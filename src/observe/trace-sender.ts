@@ -113,6 +113,6 @@ export class TraceSender {
     const now = this.#parts.clock.now();
     if (now - this.#loggedAtMs < LOG_AGAIN_AFTER_MS) return;
     this.#loggedAtMs = now;
-    this.#parts.log.warn({ why }, "traces do not reach their collector: see headgate_traces_total");
+    this.#parts.log.warn({ why }, "traces do not reach the collector: see headgate_traces_total");
   }
 }

@@ -155,7 +155,7 @@ class Child {
   }
 
   async #commit(withinMs: number, worker: Worker): Promise<void> {
-    if (!this.#prepared) throw new Error("nothing was made ready");
+    if (!this.#prepared) throw new Error("there is no prepared configuration");
     const { config, change } = this.#prepared;
     this.#prepared = undefined;
     // The commit and `apply` happen in one turn of the event loop: no call sees a part of the change.

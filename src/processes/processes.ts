@@ -214,7 +214,7 @@ export class Processes {
   /** Replaces the servers, whose store file no process writes any more: one after the other, so that some answer. */
   #replaceServers(network: string): void {
     const { clock, log } = this.#parts;
-    log.warn({ network }, "the store is another one: the processes that read it are started again");
+    log.warn({ network }, "the store was replaced: the processes that read it are started again");
     for (const [index, server] of this.#servers.entries())
       clock.after(index * APART_MS, () => server.send({ kind: "stop" }));
   }

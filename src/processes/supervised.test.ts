@@ -164,7 +164,7 @@ describe("a process that is supervised", () => {
     await clock.advance(1_000);
     await hanging;
     const dying = expect(supervised.request({ what: "measure" }, 1_000)).rejects.toThrow(
-      "not there",
+      "does not run",
     );
     last().end();
     await dying;
@@ -183,7 +183,7 @@ describe("a process that is supervised", () => {
     expect(last().killedBy).toBe("SIGKILL");
     last().end();
     await turn();
-    expect(ends).toEqual(["a process hangs: killed", "hung"]);
+    expect(ends).toEqual(["a process hung, and was killed", "hung"]);
     expect(children).toHaveLength(2);
   });
 

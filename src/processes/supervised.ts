@@ -92,7 +92,7 @@ export class Supervised {
     const cancel = clock.after(withinMs, () => {
       log.warn(
         { child: this.name, pid: this.pid },
-        "a process did not end within its time: killed",
+        "a process did not end in time, and was killed",
       );
       this.kill();
     });
@@ -122,7 +122,7 @@ export class Supervised {
       const child = this.name;
       log.warn(
         { child, pid, ...how, why: this.#failure, restMs },
-        "a process ended: starting it again",
+        "a process ended, and is started again",
       );
       if (restMs > 0) await clock.sleep(restMs, this.#stopping.signal).catch(() => undefined);
     }
@@ -159,7 +159,7 @@ export class Supervised {
   #watch(child: ChildProcess): Heartbeat {
     const { clock, log, silenceMs } = this.#parts;
     const onHang = (silentMs: number): void => {
-      log.error({ child: this.name, pid: child.pid, silentMs }, "a process hangs: killed");
+      log.error({ child: this.name, pid: child.pid, silentMs }, "a process hung, and was killed");
       child.kill("SIGKILL");
     };
     return new Heartbeat({ clock, silenceMs, onHang });
@@ -190,5 +190,5 @@ export class Supervised {
   }
 }
 
-const NOT_THERE: ChildReply = { kind: "failed", why: "it is not there" };
-const TOO_LATE: ChildReply = { kind: "failed", why: "it does not answer" };
+const NOT_THERE: ChildReply = { kind: "failed", why: "the process does not run" };
+const TOO_LATE: ChildReply = { kind: "failed", why: "the process does not answer" };

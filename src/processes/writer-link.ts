@@ -205,7 +205,10 @@ export class WriterService {
         const { code, message, status } = error;
         return { kind: "refused", code, message, status };
       }
-      this.#parts.log.error({ err: error, asked: method, network }, "a server's question failed");
+      this.#parts.log.error(
+        { err: error, asked: method, network },
+        "a server's request to the writer failed",
+      );
       return { kind: "away" };
     }
   }

@@ -48,13 +48,13 @@ export type NetworkRules = {
 /** Proves a block in steps, since a block may be huge. Returns the first failed part, or the unproven parts. */
 export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Proof> {
   const { block } = parts;
-  if (!isJson(block)) return failed("header hash", "this is no block");
+  if (!isJson(block)) return failed("header hash", "this is not a block");
   const { transactions, withdrawals } = block;
   if (!areEntries(transactions, isTransaction))
     return failed("transactions root", "the block has no list of transactions");
   const receipts = parts.receipts;
   if (receipts !== undefined && !areEntries(receipts, isJson))
-    return failed("receipts root", "this is no list of receipts");
+    return failed("receipts root", "this is not a list of receipts");
 
   const header = checkHeader(block, options.headers);
   const isForeignHeader = header.kind === "unproven";

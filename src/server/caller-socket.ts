@@ -18,7 +18,7 @@ export const CLOSES = {
   forbidden: [1008, "a subscription is not allowed any more"],
   noisy: [1008, "too many messages"],
   behind: [1013, "too far behind"],
-  binary: [1003, "messages are text"],
+  binary: [1003, "only text messages are accepted"],
   restarting: [1012, "restarting"],
   revoked: [4001, "key revoked"],
   taken: [4002, "a subscription was resumed elsewhere"],

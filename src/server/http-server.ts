@@ -78,7 +78,7 @@ export class HttpServer {
       turns: parts.turns,
       onBroken: (error) => {
         parts.metrics.answerCut("broken");
-        parts.log.debug({ err: error }, "an answer could not be sent to its end");
+        parts.log.debug({ err: error }, "an answer could not be sent completely");
       },
     };
     this.#slowReaders = new SlowReaders(options.reading, {
@@ -164,7 +164,10 @@ export class HttpServer {
     this.#isDraining = true;
     const leavingMs = this.#leavingMs(withinMs);
     if (leavingMs > 0) {
-      this.#parts.log.info({ forMs: leavingMs }, "leaving: /readyz says so, callers still come in");
+      this.#parts.log.info(
+        { forMs: leavingMs },
+        "leaving: /readyz answers 503, and callers are still let in",
+      );
       await this.#parts.clock.sleep(leavingMs);
     }
     await this.#drain(withinMs - leavingMs);

@@ -77,8 +77,8 @@ function readCertificate({ certificate, key, clients }: CertificateFiles): Certi
     const { code = "" } = cause as NodeJS.ErrnoException;
     const isOther = code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH";
     const why = isOther
-      ? "is of another certificate"
-      : "is no private key in PEM, or has a password";
+      ? "belongs to another certificate"
+      : "is not a private key in PEM, or has a password";
     throw new Error(`key: ${key} ${why}`, { cause });
   }
   return { context, expiresAtMs };
@@ -108,7 +108,7 @@ function expiryOf(setting: string, pem: string): number {
   try {
     return new X509Certificate(pem).validToDate.getTime();
   } catch (cause) {
-    throw new Error(`${setting}: this is no certificate in PEM`, { cause });
+    throw new Error(`${setting}: this is not a certificate in PEM`, { cause });
   }
 }
 
@@ -235,7 +235,7 @@ export class TlsFront {
       log.info({ file, expires: isoText(read.expiresAtMs) }, "the certificate was replaced");
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      log.error({ why }, "the new certificate cannot be used: the one before it stays");
+      log.error({ why }, "the new certificate cannot be used: the previous one stays in use");
     }
   }
 }

@@ -91,13 +91,13 @@ export class HeldState implements State {
     const wanted = next(texts);
     if (!wanted) return { isChanged: false, texts };
     if (this.#changes.length >= MOST_HELD)
-      throw why ?? errors.stateNotWritable("too much waits for it");
+      throw why ?? errors.stateNotWritable("too many changes wait for it");
     this.#changes.push({ keys, next });
     this.show(new Map([...this.#texts, ...keys.map((key, at) => [key, wanted[at]] as const)]));
     const { log } = this.#parts;
     log.warn(
       { change: keys[0], reason: why?.message },
-      "a change holds in memory until the state can be written",
+      "a change is in force in memory only, until the state can be written",
     );
     this.#keepLater();
     return { isChanged: true, texts: wanted };
@@ -119,7 +119,7 @@ export class HeldState implements State {
     }
     if (this.#texts.size === 0) return;
     this.show(NOTHING);
-    this.#parts.log.info("what held in memory is kept now");
+    this.#parts.log.info("the changes that were held in memory are written now");
   }
 
   readonly whyNotWritable = (): string | undefined => this.#state.whyNotWritable?.();
@@ -139,7 +139,7 @@ export class HeldState implements State {
     if (lost.length > 0)
       this.#parts.log.error(
         { changes: lost },
-        "the state cannot be written: these changes end with this process, and have to be made again",
+        "the state cannot be written: these changes are lost with this process, and have to be made again",
       );
     await this.#state.close();
   }

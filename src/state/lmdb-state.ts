@@ -28,7 +28,7 @@ export type LmdbStateParts = {
 };
 
 const MEANWHILE =
-  "known keys go on, limits are kept in memory, the bill is written later, filters and changes of keys are refused";
+  "known keys keep working, limits are counted in memory, usage is written later, filters and changes of keys are refused";
 /** The parts for a command that reads something, or makes one change, and ends. */
 const SILENT: LmdbStateParts = {
   clock: systemClock,
@@ -167,6 +167,6 @@ function refuseDamaged(folder: string): void {
   if (check.kind !== "damaged") return;
   throw new RefusedState(
     `data: the state in ${folder} is damaged (${check.why}). It has the keys that were made, the filters, and what was counted: ` +
-      "put a copy of the folder in its place, or move it away to begin without these",
+      "restore a copy of the folder, or move it away to begin without them",
   );
 }

@@ -99,8 +99,8 @@ export async function migrateState(
   const format = noted === undefined ? 1 : Number(noted);
   if (!(format <= STATE_FORMAT))
     throw new RefusedState(
-      `${where} is of format ${noted}, and this version of Headgate knows formats up to ${STATE_FORMAT}: a newer one has migrated it. ` +
-        "Run that one or a later one, or put the copy in its place that was made before the upgrade (docs/upgrading.md)",
+      `${where} is of format ${noted}, and this version of Headgate knows formats up to ${STATE_FORMAT}: a newer version has migrated it. ` +
+        "Run that version or a later one, or restore the copy that was made before the upgrade (docs/upgrading.md)",
     );
   if (format === STATE_FORMAT) return;
   for (let at = format; at < STATE_FORMAT; at += 1) await MIGRATIONS[at]?.(state);

@@ -106,7 +106,7 @@ export class RedisLink {
     const answer = await this.#connection.config("GET", "appendonly").catch(() => undefined);
     if (Array.isArray(answer) && answer[1] === "no")
       this.#parts.log.warn(
-        "the shared state forgets what it acknowledged when Redis dies: set appendonly to yes there",
+        "the shared state can lose acknowledged writes when Redis dies: set appendonly to yes in Redis",
       );
   }
 }
@@ -242,7 +242,7 @@ class Reachability {
     this.#parts.onChange?.(false);
     this.#parts.log.warn(
       { reason },
-      "the shared state cannot be reached: known keys go on, limits are kept by local shares, filters wait",
+      "the shared state cannot be reached: known keys keep working, limits apply by local shares, filters wait",
     );
     this.#probeIn(QUIET_MS);
   }

@@ -103,25 +103,28 @@ describe("why a node says nothing", () => {
   const noPlan = { error: { code: -32_600, message: "no \u001b[1m plan for secret" } };
 
   it.each([
-    [gone("ECONNREFUSED"), "nothing listens there (ECONNREFUSED): does the node run"],
+    [gone("ECONNREFUSED"), "nothing listens there (ECONNREFUSED): is the node running"],
     [gone("UND_ERR_SOCKET"), "the connection was ended without an answer (UND_ERR_SOCKET): is"],
     [gone("UND_ERR_CONNECT_TIMEOUT"), "no connection in time (UND_ERR_CONNECT_TIMEOUT): is"],
-    [gone("DEPTH_ZERO_SELF_SIGNED_CERT"), "its certificate is signed by nobody who is known"],
-    [gone("CERT_HAS_EXPIRED"), "its certificate is not valid now, or for this host (CERT_HAS_"],
-    [gone("ERR_SSL_WRONG_VERSION_NUMBER"), "no TLS is spoken there (ERR_SSL_WRONG_VERSION_NU"],
+    [gone("DEPTH_ZERO_SELF_SIGNED_CERT"), "its certificate is signed by an unknown authority"],
+    [gone("CERT_HAS_EXPIRED"), "its certificate is not valid now, or not for this host (CERT_HAS_"],
+    [gone("ERR_SSL_WRONG_VERSION_NUMBER"), "the host does not speak TLS (ERR_SSL_WRONG_VERSI"],
     [gone("EWHATEVER"), "EWHATEVER"],
-    [answered(301, ""), "it sends elsewhere (HTTP 301): write the URL that it sends to"],
-    [answered(401, "{}"), "it lets nobody in (HTTP 401): is the key in the URL right"],
+    [answered(301, ""), "it redirects to another URL (HTTP 301): use that URL"],
+    [answered(401, "{}"), "it refuses access (HTTP 401): is the key in the URL right"],
     [
       answered(404, "not found"),
-      "no JSON-RPC is served at this path (HTTP 404): is the URL whole?",
+      "no JSON-RPC is served at this path (HTTP 404): is the URL complete?",
     ],
-    [answered(502, "bad gateway"), "what stands before the node fails (HTTP 502): try again later"],
+    [
+      answered(502, "bad gateway"),
+      "a server in front of the node fails (HTTP 502): try again later",
+    ],
     [
       answered(200, "<html>"),
-      "what comes back is no JSON-RPC (malformed answer): is the URL whole",
+      "the response is not JSON-RPC (malformed answer): is the URL complete",
     ],
-    [TOO_LARGE, "what comes back is no JSON-RPC (the answer is larger than limits.resp"],
+    [TOO_LARGE, "the response is not JSON-RPC (the answer is larger than limits.resp"],
     [answered(429, "too many"), "it limits calls, and refuses this one: try again later"],
     [answered(200, noPlan), 'it refuses eth_chainId, saying "no [1m plan for ***"'],
   ])("is said in words that tell what to do: $1", async (exchange, said) => {

@@ -37,8 +37,8 @@ describe("drains", () => {
     next.tellAtStart();
     const nodes = [expect.stringMatching(/^main\/own, by admin at .*Z$/)];
     expect(logged).toEqual([
-      ["nodes stay drained, after the next start too", { nodes }],
-      [expect.stringMatching(/^nodes are drained since before this start/), { nodes }],
+      ["nodes stay drained, also after the next start", { nodes }],
+      [expect.stringMatching(/^nodes were drained before this start/), { nodes }],
     ]);
     await next.set({ ...own, isDrained: false }, by);
     expect(next.has(own)).toBe(false);

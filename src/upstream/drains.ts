@@ -105,7 +105,7 @@ export class Drains {
   tellAtStart(): void {
     this.#tell(
       "warn",
-      "nodes are drained since before this start: they are asked only while no other can be",
+      "nodes were drained before this start: they are asked only while no other node can be",
     );
   }
 
@@ -113,7 +113,7 @@ export class Drains {
   tellAtEnd(): void {
     // A drain that holds only in memory may be lost: then `HeldState` logs that when it closes.
     if (this.#parts.state.isHeld?.(KEY)) return;
-    this.#tell("info", "nodes stay drained, after the next start too");
+    this.#tell("info", "nodes stay drained, also after the next start");
   }
 
   #tell(level: "info" | "warn", message: string): void {

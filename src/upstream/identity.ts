@@ -107,7 +107,11 @@ export class Identity {
     const { name: upstream, chainId: want } = this.#options;
     if (typeof found === "string")
       log.warn({ upstream, reason: found }, "upstream does not answer");
-    else log.error({ upstream, chainId: found, want }, "upstream is of another chain: kept out");
+    else
+      log.error(
+        { upstream, chainId: found, want },
+        "upstream is on another chain, and is not used",
+      );
   }
 }
 
@@ -121,7 +125,7 @@ export async function readChainId(
   if (reply.kind !== "result") return whyNot(reply, method);
   const value = parsed(reply.json);
   const text = family === "evm" ? value : (value as { chainId?: unknown } | null)?.chainId;
-  return numberIn(text) ?? "no chain id in its answer";
+  return numberIn(text) ?? "its answer has no chain id";
 }
 
 /** The most characters of a node's own words. */
@@ -143,7 +147,7 @@ function whyNot(reply: Exclude<Reply, { kind: "result" }>, method: string): stri
     case "busy":
       return "it limits calls, and refuses this one: try again later, or take a key with a larger plan";
     case "occupied":
-      return "too much waits for it";
+      return "too many calls wait for it";
     case "timeout":
     case "aborted":
       return "no answer in time: is the host right, and does a firewall let this machine through?";
@@ -152,41 +156,47 @@ function whyNot(reply: Exclude<Reply, { kind: "result" }>, method: string): stri
 
 /** Advice for operators by the reason for a missing answer, which stands for $; the first pattern that fits counts. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/^ECONNREFUSED$/, "nothing listens there ($): does the node run, and is the port right?"],
-  [/^ENOTFOUND$/, "no host has this name ($): is it spelled right, and the network up?"],
-  [/^EAI_AGAIN$/, "names of hosts cannot be looked up now ($): does this machine have DNS?"],
-  [/^ENOENT$/, "there is no such socket ($): does the node run with IPC, and is the path right?"],
-  [/^(EACCES|EPERM)$/, "it may not be opened ($): change its permissions, or run as another user"],
+  [/^ECONNREFUSED$/, "nothing listens there ($): is the node running, and is the port right?"],
+  [/^ENOTFOUND$/, "no host has this name ($): is the name spelled right, and is the network up?"],
+  [/^EAI_AGAIN$/, "the host's name cannot be looked up now ($): does DNS work on this machine?"],
+  [/^ENOENT$/, "there is no such socket ($): is the node running with IPC, and is the path right?"],
+  [
+    /^(EACCES|EPERM)$/,
+    "this user may not open the socket ($): change its permissions, or run as another user",
+  ],
   [
     /TIMEOUT|^ETIMEDOUT$/,
     "no connection in time ($): is the host right, and does a firewall let this machine through?",
   ],
-  [/^E(HOST|NET)UNREACH$/, "no way leads there ($): is the host right, and the network up?"],
+  [
+    /^E(HOST|NET)UNREACH$/,
+    "there is no route to the host ($): is the host right, and is the network up?",
+  ],
   [
     /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|connection failed|HPE_\w+)$/,
-    "the connection was ended without an answer ($): is this the port of JSON-RPC, and http or https right?",
+    "the connection was ended without an answer ($): is this the port of JSON-RPC, and is http or https right?",
   ],
   [
     /^(ERR_SSL_\w+|EPROTO)$/,
-    "no TLS is spoken there ($): is it http:// or ws:// in place of https:// or wss://?",
+    "the host does not speak TLS ($): use http:// or ws:// in place of https:// or wss://?",
   ],
   [
     /^CERT_|ALTNAME/,
-    "its certificate is not valid now, or for this host ($): renew it there, or use the name that it is for",
+    "its certificate is not valid now, or not for this host ($): renew it, or use the name that it is for",
   ],
   [
     /CERT|UNABLE_TO_/,
-    "its certificate is signed by nobody who is known here ($): name the authority's file in NODE_EXTRA_CA_CERTS",
+    "its certificate is signed by an unknown authority ($): name the authority's file in NODE_EXTRA_CA_CERTS",
   ],
-  [/^HTTP 3\d\d$/, "it sends elsewhere ($): write the URL that it sends to"],
+  [/^HTTP 3\d\d$/, "it redirects to another URL ($): use that URL"],
   [
     /^HTTP 40[13]$|refuses our account/,
-    "it lets nobody in ($): is the key in the URL right and paid, and may it be used from here?",
+    "it refuses access ($): is the key in the URL right and paid, and may it be used from here?",
   ],
-  [/^HTTP 4\d\d$/, "no JSON-RPC is served at this path ($): is the URL whole?"],
-  [/^HTTP 5\d\d$/, "what stands before the node fails ($): try again later, or ask who runs it"],
+  [/^HTTP 4\d\d$/, "no JSON-RPC is served at this path ($): is the URL complete?"],
+  [/^HTTP 5\d\d$/, "a server in front of the node fails ($): try again later, or ask its operator"],
   [
     /^malformed|^answer without|larger than limits/,
-    "what comes back is no JSON-RPC ($): is the URL whole, with its path?",
+    "the response is not JSON-RPC ($): is the URL complete, with its path?",
   ],
 ];

@@ -5,7 +5,7 @@ import { Belief } from "./node-requests.ts";
 import type { Reply } from "./reply.ts";
 
 const resultOf = (bytes: number): Reply => ({ kind: "result", json: Buffer.alloc(bytes, "1") });
-const FALSE = { kind: "failed", reason: "it told what is not so", isReported: true };
+const FALSE = { kind: "failed", reason: "its answer is false", isReported: true };
 
 function belief() {
   const told: string[] = [];

@@ -206,9 +206,9 @@ const JUDGED_AT_ONCE = 32_768;
 
 /** The number of bytes of an impossible result that operators see. */
 const SAID_BYTES = 240;
-const NOT_SO = "this contradicts what was asked, or what is proven of these blocks";
+const NOT_SO = "the answer contradicts the call, or facts that are proven about these blocks";
 
-const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
+const FALSE: Reply = { kind: "failed", reason: "its answer is false", isReported: true };
 
 export type Judging = {
   /** Finds a result that cannot be true: then the upstream is reported as a liar, and the call goes to the next one. */
@@ -268,7 +268,7 @@ export class Belief {
     const said = json.subarray(0, SAID_BYTES).toString();
     metrics.upstreamLied(network, upstream, { about: method, said, found: NOT_SO });
     onLie?.(upstream);
-    if (!this.#hasLied) log.warn({ upstream, method }, "an upstream told what is not so");
+    if (!this.#hasLied) log.warn({ upstream, method }, "an upstream gave a false answer");
     this.#hasLied = true;
     return FALSE;
   }

@@ -285,7 +285,7 @@ describe("the log", () => {
     const { clock, logged } = await startedPoolOf({ a: () => chain });
     chain = CHAIN_1;
     await clock.advance(30_000);
-    expect(logged).toEqual(["upstream is of another chain: kept out", "upstream is usable"]);
+    expect(logged).toEqual(["upstream is on another chain, and is not used", "upstream is usable"]);
   });
 });
 

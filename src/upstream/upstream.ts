@@ -270,7 +270,7 @@ export class Upstream {
       if (ended.status === "rejected")
         this.#parts.log.error(
           { upstream: this.name, err: ended.reason },
-          "what was learned is not kept",
+          "the upstream's learned capabilities or month's use could not be stored",
         );
   }
 

@@ -138,7 +138,10 @@ describe("headgate top", () => {
       stderr: expect.stringMatching(/^no gateway answers at http.*ECONNREFUSED/),
     });
     const noUrl = await runCommand(["top", "--url", "localhost"]);
-    expect(noUrl).toMatchObject({ code: 2, stderr: expect.stringContaining("--url: want http") });
+    expect(noUrl).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--url: expected http"),
+    });
   });
 
   it("is refreshed on a terminal, and leaves it as it was", async () => {

@@ -231,7 +231,7 @@ describe("a drained node", () => {
       expect(await lineOf(before, "nodes stay drained")).toMatchObject({ level: 30, nodes });
       const next = await of();
       try {
-        const told = await lineOf(next, "nodes are drained since before");
+        const told = await lineOf(next, "nodes were drained before this start");
         expect(told).toMatchObject({ level: 40, nodes });
         await until("both nodes are usable", () => areUsable(next));
         await askedNodes(next, 1);

@@ -923,7 +923,7 @@ async function transactionAt(url: string, number: number): Promise<string> {
 /** The error for a block that nodes gave, but none with a valid proof. */
 const UNPROVEN = {
   code: -32603,
-  message: "no upstream gave this block so that it could be proven",
+  message: "no upstream gave this block in a form that can be proven",
 };
 
 const hasFilled = (gateway: RunningGateway, filled: string): Promise<unknown> =>

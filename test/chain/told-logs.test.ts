@@ -113,7 +113,7 @@ describe("what a node tells of old logs", () => {
     expect(await toldBy()).toEqual({ liar: 1 });
     const shown = await command("show", "--network", "main");
     expect(shown.stdout).toMatch(/^main: 20 blocks, 381 to 400, .*\n {2}proof: full 20, partial 0/);
-    expect(shown.stdout).toContain("old logs told by liar: 1 segments");
+    expect(shown.stdout).toContain("logs of older blocks from liar: 1 segments");
     const away = await command("forget", "--network", "main", "--blocks", "150-160");
     expect(away.stdout).toBe("1 segment is forgotten.\n");
     expect(await toldBy()).toEqual({});
@@ -149,7 +149,7 @@ describe("what a node tells of old logs", () => {
     await until("it is gone", async () => Object.keys(await toldBy()).length === 0);
     const metrics = await (await fetch(gateway.metricsUrl)).text();
     expect(metrics).toMatch(/headgate_upstream_lies_total\{network="main",upstream="liar"\} [1-9]/);
-    const words = gateway.log.filter(({ msg }) => msg === "an upstream told what is not so");
+    const words = gateway.log.filter(({ msg }) => msg === "an upstream gave a false answer");
     expect(words).toHaveLength(1);
   });
 

@@ -152,7 +152,7 @@ it("has a window filled by two threads, block by block as the node gave it, and 
   const blocks = 2_000;
   model.extend(blocks);
   await begin(TWO_TAKE, blocks);
-  const again = "blocks are taken by one thread again";
+  const again = "the writer thread prepares all blocks again";
   const isFull = (): boolean =>
     followed.chain.views.view()?.tail === model.head.number - blocks + 1;
   await until("the window is full", async () => isFull());
@@ -170,7 +170,7 @@ it("has a window filled by two threads, block by block as the node gave it, and 
 
 it("ends in order while the other thread begins", async () => {
   model.extend(400);
-  const two = "blocks are taken by two threads: the one that writes has too much to do";
+  const two = "a second thread prepares blocks, since the writer thread is busy";
   for (let time = 0; time < atDepth(4, 16); time += 1) {
     if (time > 0) await close();
     told.splice(0);
@@ -178,6 +178,6 @@ it("ends in order while the other thread begins", async () => {
     await begin(TWO_TAKE, 400);
     await until("the other thread begins", async () => told.some(({ msg }) => msg === two));
     await pause(time * 25);
-    expect(told.filter(({ msg }) => / failed$| hangs/.test(msg))).toEqual([]);
+    expect(told.filter(({ msg }) => / failed$| hung/.test(msg))).toEqual([]);
   }
 });

@@ -45,7 +45,7 @@ describe("headgate check", () => {
     expect(stdout).toContain("batches: yes");
     expect(stdout).not.toContain("remembered");
     expect(stdout).toMatch(
-      /Advice:\n {2}local: new blocks are polled for, .*\n {2}local: anvil is the only node/,
+      /Advice:\n {2}local: the gateway polls for new blocks, .*\n {2}local: anvil is the only node/,
     );
     expect(code).toBe(0);
   });
@@ -72,7 +72,7 @@ describe("headgate check", () => {
   it("ends with 1 when a node is of another chain, or away", async () => {
     const away = { url: "http://127.0.0.1:9/secret-path-of-mine", name: "away" };
     const { code, stdout, stderr } = await check([{ url: anvil.url, name: "other" }, away], 5);
-    expect(stdout).toContain("✗ local / other: is on chain 31337, the configuration wants 5");
+    expect(stdout).toContain("✗ local / other: is on chain 31337, but the configuration says 5");
     expect(stdout).toContain("✗ local / away: nothing listens there (ECONNREFUSED)");
     expect(stdout + stderr).not.toContain("secret-path");
     expect(code).toBe(1);

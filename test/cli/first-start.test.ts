@@ -109,7 +109,7 @@ describe("headgate <urls>", () => {
 
   it("has the same key at the second start, which a node that is away does not keep from its network", async () => {
     const gateway = await startOver(anvil.url);
-    expect(gateway.out()).toContain("The key of the first start works on");
+    expect(gateway.out()).toContain("The key of the first start still works");
     expect(keyIn(gateway.out())).toBe("");
     const [, url = ""] = [...gateway.out().matchAll(PASTED)][0] ?? [];
     const { result: chainId } = await ask(url.replace("<key>", key), "eth_chainId");
@@ -119,7 +119,7 @@ describe("headgate <urls>", () => {
     const text = await readFile(left, "utf8");
     await writeFile(left, text.replace(anvil.url, "http://127.0.0.1:1"));
     const without = await startOver("http://127.0.0.1:1");
-    expect(without.out()).toMatch(/✗ http:\/\/127.0.0.1:1: .*it is tried again/);
+    expect(without.out()).toMatch(/✗ http:\/\/127.0.0.1:1: .*the gateway tries it again/);
     await without.stop();
   });
 
@@ -161,7 +161,7 @@ describe("a start that cannot be", () => {
       what: "at an address of another machine",
       args: (url: string) => [url, "--port", "0"],
       environment: { HEADGATE_LISTEN__HOST: "192.0.2.7" },
-      says: "listen.host: this machine cannot listen at 192.0.2.7 (EADDRNOTAVAIL): name an address",
+      says: "listen.host: this machine cannot listen at 192.0.2.7 (EADDRNOTAVAIL): name one of its addresses",
     },
     {
       what: "at a name of no machine, in two processes",
@@ -237,7 +237,7 @@ describe("headgate init", () => {
     expect(text).toMatch(/ {2}eth-mainnet: # a block every 12 s\n/);
     expect(text).toMatch(/# {3}"http:\/\/127.0.0.1:1" # http:\/\/127.0.0.1:1/);
     const again = await command("init", anvil.url);
-    expect([again.code, again.err]).toEqual([2, expect.stringContaining("is there already")]);
+    expect([again.code, again.err]).toEqual([2, expect.stringContaining("exists already")]);
     expect(await readFile(join(folder, "headgate.yaml"), "utf8")).toBe(text);
     const checked = await command("check");
     expect(checked.out).toMatch(/✓ anvil \/ 127.0.0.1: anvil\/v/);

@@ -49,7 +49,7 @@ describe("a network whose chain nobody wrote down", () => {
   it("is what its nodes say, and stays it over restarts without them, whatever another node says then", async () => {
     const first = await start("kept", [anvil.url]);
     expect(await chainIdAt(first)).toBe("0x7a69");
-    expect(said(first, "was learned from its nodes")).toMatchObject([
+    expect(said(first, "the nodes reported the network's chain")).toMatchObject([
       { network: "mine", family: "evm", chainId: 31_337 },
     ]);
     await first.stop();
@@ -58,7 +58,7 @@ describe("a network whose chain nobody wrote down", () => {
     const second = await start("kept", ["http://127.0.0.1:1", stranger.url]);
     expect(await chainIdAt(second)).toBe("0x7a69");
     const loud = await until("the stranger is kept out", async () =>
-      said(second, "of another chain: kept out").at(0),
+      said(second, "on another chain, and is not used").at(0),
     );
     expect(loud).toMatchObject({ level: 50, chainId: 1, want: 31_337 });
     await second.stop();
@@ -79,7 +79,7 @@ describe("a network whose chain nobody wrote down", () => {
       503,
       expect.stringContaining("has said yet which chain it is"),
     ]);
-    expect(said(gateway, "it is not served yet")).toHaveLength(1);
+    expect(said(gateway, "the network is not served yet")).toHaveLength(1);
     const node = await startScriptedNode(
       (call) => result(call, "null"),
       Number(new URL(gone.url).port),
@@ -93,7 +93,7 @@ describe("a network whose chain nobody wrote down", () => {
     const stranger = await startScriptedNode((call) => result(call, "null"));
     const gateway = await start("differ", [anvil.url, stranger.url], { processes: 2 });
     expect(await statusOf(gateway)).toBe(503);
-    expect(said(gateway, "its nodes are of different chains")).toMatchObject([
+    expect(said(gateway, "its nodes are on different chains")).toMatchObject([
       { level: 50, said: expect.stringMatching(/chain 31337 \(evm\).*chain 1 \(evm\)/) },
     ]);
     const ready = await fetch(gateway.metricsUrl.replace("metrics", "readyz"));
@@ -122,7 +122,7 @@ describe("headgate check", () => {
     };
     await writeFile(path, JSON.stringify({ data: join(folder, "none"), networks }));
     const { code, stdout } = await runCommand(["check", "--config", path]);
-    expect(stdout).toContain("✓ mine: chain 31337 (evm), as its nodes say");
+    expect(stdout).toContain("✓ mine: chain 31337 (evm), according to its nodes");
     expect(stdout).toContain("✗ none: no node says which chain it is");
     expect(stdout).toMatch(/✓ mine \/ 127.0.0.1: anvil/);
     expect(code).toBe(1);

@@ -51,7 +51,7 @@ it("leaves nothing running when it is ended while npm installs, and begins anew 
   first.child.kill("SIGINT");
   expect(await first.ended).toEqual({
     code: 130,
-    said: expect.stringContaining("the next start begins anew"),
+    said: expect.stringContaining("the next start installs again"),
   });
   expect(isAlive(pid)).toBe(false);
   expect(existsSync(join(folder, "node_modules/half"))).toBe(true);

@@ -115,11 +115,11 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
     await press(page, link(page, "Bill"));
     await page.getByRole("link", { name: "shop" }).waitFor();
     await press(page, page.getByRole("link", { name: "shop" }));
-    await page.getByRole("heading", { name: "What it did in the last 30 days" }).waitFor();
+    await page.getByRole("heading", { name: "Usage in the last 30 days" }).waitFor();
     await page.getByRole("img", { name: /^Calls by hour\. .+: \d/ }).waitFor();
-    expect(await page.getByRole("table", { name: "What it called most" }).textContent()).toContain(
-      "eth_getBlockByNumber13",
-    );
+    expect(
+      await page.getByRole("table", { name: "The key's methods, by compute units" }).textContent(),
+    ).toContain("eth_getBlockByNumber13");
     await press(page, button(page, "Revoke …"));
     await goTo(page, page.getByLabel("Type shop to confirm"));
     await page.keyboard.type("shop-not");
@@ -190,7 +190,7 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
         .first(),
     );
     await calls
-      .getByRole("table", { name: "Nodes that were asked, in their order" })
+      .getByRole("table", { name: "Nodes that were asked, in order" })
       .getByText("hostile")
       .waitFor();
     expect(await axeViolations(page)).toEqual([]);
@@ -205,11 +205,11 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
       await until("another event came", async () => (await toldAt()) !== last);
     }
     expect(await failed.count()).toBe(before);
-    await press(page, button(page, "Go on"));
+    await press(page, button(page, "Resume"));
     await until("what came meanwhile", async () => (await failed.count()) === before + 1);
 
     await page.evaluate("location.hash = '#/calls?key=' + encodeURIComponent('<b>x</b>')");
-    await page.getByText("None of these fits").waitFor();
+    await page.getByText("No call matches the filters").waitFor();
 
     await page.evaluate("location.hash = '#/try?key=test&network=bad'");
     await page.getByLabel("Method").selectOption("eth_gasPrice");
@@ -232,7 +232,7 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
     await logIn(page, READER);
     await page.getByRole("link", { name: "Keys" }).press("Enter");
     await page.getByRole("link", { name: "shop" }).press("Enter");
-    await page.getByRole("heading", { name: "What it may do" }).waitFor();
+    await page.getByRole("heading", { name: "Permissions and limits" }).waitFor();
     const made = page.locator("dt", { hasText: "Made" }).locator("+ dd");
     const zoned = await page.evaluate("new Date().getTimezoneOffset()");
     expect(zoned).toBe(-540);
@@ -246,7 +246,7 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
         0,
       );
     await page.getByRole("link", { name: "Try", exact: true }).press("Enter");
-    await page.getByText("Your token only reads").waitFor();
+    await page.getByText("Your token is read-only").waitFor();
     await page.getByRole("link", { name: "Configuration" }).press("Enter");
     await page.getByRole("region", { name: "The file", exact: true }).waitFor();
     expect(await page.getByRole("textbox").count()).toBe(0);

@@ -147,7 +147,7 @@ describe.skipIf(lacksBrowser())("the console at night", () => {
     await page.locator(".figure dd").getByText(String(head), { exact: true }).waitFor();
     await reorganise(chain, 2);
     await page.getByText("The last reorganisations").click();
-    await page.getByRole("list", { name: "Blocks that were left" }).first().waitFor();
+    await page.getByRole("list", { name: "Removed blocks" }).first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.context().close();
   });
@@ -157,7 +157,7 @@ describe.skipIf(lacksBrowser())("the console at night", () => {
     await logIn(page, TOKEN);
     await page.getByText("Live").waitFor();
     gateway?.process.kill("SIGSTOP");
-    await page.getByText("The gateway has told nothing for").waitFor();
+    await page.getByText("The gateway has sent nothing for").waitFor();
     expect(await axeViolations(page)).toEqual([]);
     gateway?.process.kill("SIGCONT");
     await page.getByText("Live").waitFor();

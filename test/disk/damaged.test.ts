@@ -106,7 +106,7 @@ describe("a store", () => {
       gateway.log.some(({ msg }) => msg?.includes("the store is damaged")),
     );
     await until("the servers are told", async () =>
-      gateway.log.some(({ msg }) => msg?.includes("the store is another one")),
+      gateway.log.some(({ msg }) => msg?.includes("the store was replaced")),
     );
     chain.extend(2);
     await followed(gateway);

@@ -169,7 +169,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     await writeFile(used.certificate, "-----BEGIN CERTIFICATE-----\nnonsense\n");
     await until("it is told", async () => seen(/new certificate cannot be used/));
     const told = await seen(/new certificate cannot be used/);
-    expect(told).toMatchObject({ level: 50, why: "certificate: this is no certificate in PEM" });
+    expect(told).toMatchObject({ level: 50, why: "certificate: this is not a certificate in PEM" });
     const before = calls;
     await until("calls go on", async () => (calls > before + 2 ? true : undefined));
     // A path that cannot be resolved, as in a folder without permission.
@@ -255,9 +255,9 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
       "listen.tls.certificate: /nowhere: there is no such file",
     );
     expect(await mistakes({ key: other.key })).toBe(
-      `listen.tls.key: ${other.key} is of another certificate`,
+      `listen.tls.key: ${other.key} belongs to another certificate`,
     );
-    expect(await mistakes({ key: used.certificate })).toContain("is no private key in PEM");
+    expect(await mistakes({ key: used.certificate })).toContain("is not a private key in PEM");
     const empty = join(made.folder, "empty.pem");
     await writeFile(empty, "\n");
     expect(await mistakes({ key: empty })).toBe(`listen.tls.key: ${empty}: the file is empty`);

@@ -295,5 +295,5 @@ it("says that no node tells of pending transactions where none does", async () =
   await startOverTwo();
   const { error } = await ask(url, "eth_newPendingTransactionFilter");
   expect(error?.code).toBe(-32601);
-  expect(error?.message).toContain("no upstream of this network tells of pending transactions");
+  expect(error?.message).toContain("no upstream of this network announces pending transactions");
 });

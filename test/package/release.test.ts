@@ -34,6 +34,6 @@ it("says what it wants", () => {
   const { status, stderr } = spawnSync(process.execPath, ["scripts/release.ts", "huge"]);
   expect([status, stderr.toString()]).toEqual([
     2,
-    expect.stringContaining("want one of patch, minor, major"),
+    expect.stringContaining("expected one of patch, minor, major"),
   ]);
 });

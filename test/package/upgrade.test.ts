@@ -75,7 +75,7 @@ describe("data of an older version", () => {
       expect.objectContaining({ msg: "the state was migrated", from: 1, to: STATE_FORMAT }),
     );
     await until("the store is built anew", async () =>
-      gateway.log.some(({ msg }) => msg?.includes("starting anew")),
+      gateway.log.some(({ msg }) => msg?.includes("another chain or version")),
     );
     expect(await gateway.stop()).toBe(0);
     expect(await formatOfState()).toBe(String(STATE_FORMAT));

@@ -197,7 +197,7 @@ describe.each(hanging)("a process that hangs: the %s", (name) => {
       const told = await call(url, "eth_blockNumber").catch(() => undefined);
       return told?.result === head;
     });
-    const told = gateway.log.filter(({ msg }) => msg === "a process hangs: killed");
+    const told = gateway.log.filter(({ msg }) => msg === "a process hung, and was killed");
     expect(told.filter(({ child }) => child === name)).toHaveLength(1);
     const counted = `headgate_processes_replaced_total{process="${name}",why="hung"} 1`;
     expect(await (await fetch(gateway.metricsUrl)).text()).toContain(counted);

@@ -100,7 +100,7 @@ describe.each(atDepth([1], [1, 2]))("a gateway over %i processes that answer", (
     next.stdout.on("data", (chunk) => {
       told += chunk;
     });
-    const waiting = /"writer":"process (\d+)".*"waiting for the gateway before this one to end"/;
+    const waiting = /"writer":"process (\d+)".*"waiting for the earlier gateway to end"/;
     await until("it waits", async () => waiting.test(told));
     const writer = (await processesOf(pidOf(first))).get("writer") ?? pidOf(first);
     expect(Number(waiting.exec(told)?.[1])).toBe(writer);
@@ -134,7 +134,11 @@ describe.each([1, 2])(
       };
       // A start that takes more than five seconds is interrupted before it listens: then the test tries again.
       let told = await interrupted();
-      for (let more = 4; more > 0 && told.includes("ended before it listened"); more -= 1)
+      for (
+        let more = 4;
+        more > 0 && told.includes("the gateway ended before it listened");
+        more -= 1
+      )
         told = await interrupted();
       expect(told).toContain('"msg":"ended"');
       expect(isLeftOpen()).toBe(false);
@@ -164,5 +168,5 @@ it("a gateway is not left behind by an npm that is hung up on", async () => {
   await until("it listens", async () => told.includes('"listening"'));
   npm.kill("SIGHUP");
   await closed; // all processes that write to the pipe have ended
-  expect(told).toMatch(/"why":"npm, which started it, is gone".*"ended"/s);
+  expect(told).toMatch(/"why":"npm, which started the gateway, has ended".*"ended"/s);
 });

@@ -84,7 +84,10 @@ describe("a head that is not confirmed", () => {
     });
     const lines = gateway.log.filter(({ msg }) => msg?.startsWith("the head is "));
     const ofServer = lines.filter((line) => line["process"] === "server 1").map(({ msg }) => msg);
-    expect(ofServer).toEqual(["the head is stale: not ready", "the head is fresh again"]);
+    expect(ofServer).toEqual([
+      "the head is stale: the network is not ready",
+      "the head is fresh again",
+    ]);
   });
 
   it("since all nodes are away is not told: what is stored of the past is", async () => {
@@ -112,7 +115,7 @@ describe("a head that is not confirmed", () => {
     expect(logs.source).toBe("store");
   });
 
-  it("but one that rests for long, as its nodes say, is the newest", async () => {
+  it("but one that rests for long, according to its nodes, is the newest", async () => {
     await start({});
     await ready();
     const since = performance.now();

@@ -69,7 +69,10 @@ describe.each(["rejection", "exception"] as const)("an unexpected %s", (kind) =>
     const server = (await processesOf(gateway.process.pid)).get("server 1");
     if (server === undefined) throw new Error("there is no server 1");
     process.kill(server, SIGNALS[kind]);
-    await until("it is replaced", async () => logged("a process ended: starting it again") === 1);
+    await until(
+      "it is replaced",
+      async () => logged("a process ended, and is started again") === 1,
+    );
     await answers();
     expect(gateway.log.find(({ msg }) => msg === "an unexpected error")).toMatchObject({ kind });
     await until("it is counted", async () => (await counted(kind)) === "1");

@@ -120,7 +120,7 @@ describe.skipIf(!isHere)("a transaction", () => {
       const { error } = await send("betrayed", raw);
       expect(error).toMatchObject({ code: -32603, message: "no upstream could answer" });
     }
-    const told = gateway.log.filter(({ msg }) => msg === "an upstream told what is not so");
+    const told = gateway.log.filter(({ msg }) => msg === "an upstream gave a false answer");
     expect(told.filter(({ network }) => network === "betrayed")).toHaveLength(1);
     const metrics = await (await fetch(gateway.metricsUrl)).text();
     expect(metrics).toMatch(

@@ -303,7 +303,7 @@ describe("frames that are no messages of ours", () => {
   it("binary ones", async () => {
     const socket = await opened();
     socket.send(Buffer.from(SHA3), { binary: true });
-    expect(await closeOf(socket)).toEqual([1003, "messages are text"]);
+    expect(await closeOf(socket)).toEqual([1003, "only text messages are accepted"]);
   });
 
   it("one larger than a body may be", async () => {

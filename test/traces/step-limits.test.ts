@@ -16,7 +16,7 @@ describe("beyond the limits", () => {
       const { error } = await ask(url, "trace_replayTransaction", [node.transaction, ["vmTrace"]]);
       expect(error).toMatchObject({
         code: -32005,
-        message: `the vmTrace of this transaction has more than ${what}; ask for trace and stateDiff alone`,
+        message: `the vmTrace of this transaction has more than ${what}; ask only for trace and stateDiff`,
       });
       expect(node.sentBytes).toBeLessThan(500_000_000);
       const { result } = await ask(url, "trace_replayTransaction", [node.transaction, ["trace"]]);

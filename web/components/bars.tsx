@@ -29,7 +29,7 @@ export function Bars({ title, hint, bars, textOf, partName, partTone = "good" }:
       <figcaption>
         <Term hint={hint}>{title}</Term>
         <span>
-          <b>{textOf(sum)}</b> in all, at most <b>{textOf(most === 1 && sum === 0 ? 0 : most)}</b>
+          <b>{textOf(sum)}</b> in total, highest <b>{textOf(most === 1 && sum === 0 ? 0 : most)}</b>
         </span>
       </figcaption>
       <svg

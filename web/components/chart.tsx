@@ -48,7 +48,7 @@ export function Chart(props: ChartProps) {
           ))}
         </ul>
       </figcaption>
-      <div role="img" aria-label={`${title}, the last half an hour; now: ${told || "nothing"}`}>
+      <div role="img" aria-label={`${title}, the last half hour; now: ${told || "nothing"}`}>
         <Plot {...props} />
       </div>
     </figure>

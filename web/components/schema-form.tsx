@@ -85,7 +85,10 @@ export function SchemaField(props: FieldProps) {
 }
 
 const noteOf = ({ description = "" }: Resolved, kind: string): string =>
-  [description, kind === "list" ? "Several with commas between." : kind === "json" ? "JSON." : ""]
+  [
+    description,
+    kind === "list" ? "Separate several values with commas." : kind === "json" ? "JSON." : "",
+  ]
     .filter(Boolean)
     .join(" ");
 

@@ -23,7 +23,7 @@ export const Shell = ({ places, current, children }: ShellProps) => (
       // The address behind # names a screen, so that this cannot be a link.
       onClick={() => document.querySelector<HTMLElement>("#screen h1")?.focus()}
     >
-      Skip to the screen
+      Skip to the main content
     </button>
     <header class="bar">
       <a class="brand" href={hrefOf("overview")}>

@@ -11,7 +11,7 @@ export function Spark({ series, title }: { readonly series: string; readonly tit
   const { seconds, values } = history.read(series, now);
   return (
     <svg class="spark" role="img" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT}>
-      <title>{`${title}, the last half an hour`}</title>
+      <title>{`${title}, the last half hour`}</title>
       <path d={pathOf({ seconds, values, now })} />
     </svg>
   );

@@ -41,8 +41,8 @@ export const Problem = ({ problem, onRetry }: { problem: ApiProblem; onRetry?: (
 export const Stale = ({ seconds }: { seconds: number | undefined }) => (
   <div class="stale" role="status">
     {seconds === undefined
-      ? "The gateway opens no stream of events: it has just begun or ends, or too many pages are open, 50 of one token. It is asked again."
-      : `The gateway has told nothing for ${secondsText(seconds)}. What is shown is what it told last.`}
+      ? "The gateway does not open an event stream: it is starting or stopping, or 50 pages of this token are open already. The page tries again."
+      : `The gateway has sent nothing for ${secondsText(seconds)}. The figures are the last that it sent.`}
   </div>
 );
 

@@ -44,7 +44,7 @@ const SOURCES: Readonly<Record<ToldCall["source"], string>> = {
 export const sourceText = ({ source, outcome }: Pick<ToldCall, "source" | "outcome">): string =>
   outcome === "unavailable" || outcome === "failed" ? NOTHING : SOURCES[source];
 
-const PROOFS = { none: "none", partial: "in part", full: "whole" } as const;
+const PROOFS = { none: "none", partial: "partial", full: "full" } as const;
 
 export function Story({ call }: { call: ToldCall }) {
   const { block, computeUnits, bytes, ms, proof, staleMs, asked, leftOut } = call;
@@ -52,24 +52,32 @@ export function Story({ call }: { call: ToldCall }) {
     <div class="story">
       <Figures
         figures={[
-          { label: "Time", hint: "From the call's beginning to its end.", value: msText(ms) },
-          { label: "From", hint: "What the answer stands on.", value: sourceText(call) },
+          {
+            label: "Time",
+            hint: "The time from the start of the call to its end.",
+            value: msText(ms),
+          },
+          {
+            label: "From",
+            hint: "The source of the answer: the store, a node, the gateway itself, or an equal call.",
+            value: sourceText(call),
+          },
           {
             label: "Proof",
-            hint: "How much of the block it is from was proven against its own hash.",
+            hint: "How much of the answer's block was proven against the block's hash.",
             value: proof ? PROOFS[proof] : NOTHING,
           },
           {
             label: "Price",
-            hint: "What the key was charged, in compute units.",
+            hint: "The compute units that the key was charged.",
             value: computeUnits === undefined ? NOTHING : countText(computeUnits, "unit"),
           },
-          { label: "Answer", hint: "How long the answer is.", value: bytesText(bytes) },
+          { label: "Answer", hint: "The size of the answer.", value: bytesText(bytes) },
           ...(block
             ? [
                 {
                   label: "Block",
-                  hint: `The block, or epoch, that the answer is from: ${block.hash}`,
+                  hint: `The block or epoch that the answer comes from: ${block.hash}`,
                   value: wholeText(block.number),
                 },
               ]
@@ -79,7 +87,7 @@ export function Story({ call }: { call: ToldCall }) {
             : [
                 {
                   label: "Stale",
-                  hint: "How old the newest block is, which is unusual.",
+                  hint: "The time since a node last confirmed the newest block, or the age of that block.",
                   value: msText(staleMs),
                   tone: "warn" as const,
                 },
@@ -89,14 +97,14 @@ export function Story({ call }: { call: ToldCall }) {
       <p class="quiet">{stepsText(call)}</p>
       {asked.length > 0 && (
         <Table
-          caption="Nodes that were asked, in their order"
+          caption="Nodes that were asked, in order"
           columns={ASKED}
           rows={asked.map((each, at) => ({ ...each, at }))}
           keyOf={({ at }) => String(at)}
           toneOf={({ kind }) => (kind === "failed" || kind === "busy" ? "bad" : "plain")}
         />
       )}
-      {leftOut > 0 && <p class="quiet">And {wholeText(leftOut)} more.</p>}
+      {leftOut > 0 && <p class="quiet">Not shown: {wholeText(leftOut)} more.</p>}
     </div>
   );
 }
@@ -109,9 +117,9 @@ const stepsText = ({ steps, ms }: Pick<ToldCall, "steps" | "ms">): string =>
 type Asked = ToldCall["asked"][number] & { readonly at: number };
 
 const WHYS: Readonly<Record<string, string>> = {
-  failed: "the one before failed",
-  "cross-check": "for another opinion",
-  slow: "the one before is slow",
+  failed: "retry: the attempt before failed",
+  "cross-check": "to compare two answers",
+  slow: "hedge: the attempt before is slow",
 };
 
 const ASKED: readonly Column<Asked>[] = [
@@ -121,19 +129,19 @@ const ASKED: readonly Column<Asked>[] = [
   { title: "Why", cell: ({ why }) => (why === undefined ? "first" : (WHYS[why] ?? why)) },
   {
     title: "At",
-    hint: "When it was asked, from the call's beginning.",
+    hint: "The time from the start of the call to this attempt.",
     cell: ({ atMs }) => msText(atMs),
     isNumber: true,
   },
   {
     title: "Took",
-    hint: "Until its reply; –: it had not answered when the call ended.",
+    hint: "The time until the reply. –: there was no reply when the call ended.",
     cell: ({ ms }) => msText(ms),
     isNumber: true,
   },
   {
     title: "Reply",
-    hint: "What its reply was.",
+    hint: "The kind of the reply, with its code and reason.",
     cell: ({ kind = "no reply", code, reason }) =>
       [kind, code, reason].filter((each) => each !== undefined).join(", "),
   },

@@ -49,7 +49,8 @@ export class Api {
 
   /** @throws ApiProblem when the gateway refuses, or does not answer. */
   async ask<Answer>(verb: Verb, path: string, options: AskOptions = {}): Promise<Answer> {
-    if (path !== "session" && this.#hasEnded()) throw new ApiProblem(401, "log in first");
+    if (path !== "session" && this.#hasEnded())
+      throw new ApiProblem(401, "the session has ended: log in again");
     const response = await this.#send(verb, path, options);
     const isJson = /json/.test(response.headers.get("content-type") ?? "");
     const value: unknown = isJson ? await response.json().catch(() => undefined) : undefined;

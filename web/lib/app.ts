@@ -32,7 +32,7 @@ export const AppContext = createContext<App | undefined>(undefined);
 
 export function useApp(): App {
   const app = useContext(AppContext);
-  if (!app) throw new Error("there is no app around this");
+  if (!app) throw new Error("the component is not inside AppContext");
   return app;
 }
 

@@ -56,7 +56,7 @@ export const capitalized = (text: string): string => text.charAt(0).toUpperCase(
 /** The warning about a change that the state did not store, or an empty text. */
 export const notKept = ({ isKept }: { readonly isKept?: false | undefined }): string =>
   isKept === false
-    ? ". The disk does not take it: it is in memory, and kept as soon as there is room"
+    ? ". The gateway cannot write it to the disk: it holds the change in memory, and writes it as soon as there is room"
     : "";
 
 /** 0x12345678…cdef. */

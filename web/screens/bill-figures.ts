@@ -46,31 +46,31 @@ export function barsOf(
 export const sumColumns = (currency: string | undefined): readonly Column<NamedSum>[] => [
   {
     title: "Calls",
-    hint: "Answered with a result or an error, and charged.",
+    hint: "Calls that were answered with a result or an error, and charged.",
     cell: ({ calls }) => wholeText(calls),
     isNumber: true,
   },
   {
     title: "Units",
-    hint: "Compute units: what calls were charged.",
+    hint: "The compute units that calls were charged.",
     cell: ({ computeUnits }) => wholeText(computeUnits),
     isNumber: true,
   },
   {
     title: "Saved",
-    hint: "The share of its calls for which no node was asked.",
+    hint: "The share of the calls for which no node was asked.",
     cell: (sum) => shareText(savedCalls(sum), sum.calls),
     isNumber: true,
   },
   {
     title: "Errors",
-    hint: "Of the calls, those answered with an error.",
+    hint: "Calls that were answered with an error.",
     cell: ({ errors }) => wholeText(errors),
     isNumber: true,
   },
   {
     title: "Refused",
-    hint: "Turned away by the scope or limits of their key.",
+    hint: "Calls that the scope or limits of their key refused.",
     cell: ({ refused }) => wholeText(refused),
     isNumber: true,
   },
@@ -79,13 +79,13 @@ export const sumColumns = (currency: string | undefined): readonly Column<NamedS
     : ([
         {
           title: "Cost",
-          hint: "By the prices of the configuration.",
+          hint: "The cost of the calls, by the configured prices.",
           cell: ({ cost }) => costText(cost, currency),
           isNumber: true,
         },
         {
           title: "Saved cost",
-          hint: "What the calls would have cost for which no node was asked.",
+          hint: "The cost of the calls for which no node was asked, by the configured prices.",
           cell: ({ savedCost }) => costText(savedCost, currency),
           isNumber: true,
         },
@@ -94,32 +94,40 @@ export const sumColumns = (currency: string | undefined): readonly Column<NamedS
 
 /** The reasons for refused calls of a key, with the setting behind each. */
 export const REFUSALS = [
-  { field: "refusedMethods", setting: "methods", text: "The key does not have the method." },
-  { field: "refusedWrites", setting: "readOnly", text: "The key only reads." },
+  { field: "refusedMethods", setting: "methods", text: "The key does not allow the method." },
+  { field: "refusedWrites", setting: "readOnly", text: "The key is read-only." },
   { field: "refusedContracts", setting: "contracts", text: "The key is bound to other contracts." },
-  { field: "refusedRate", setting: "rate", text: "It spent compute units faster than it may." },
+  { field: "refusedRate", setting: "rate", text: "The key exceeded its compute units per second." },
   {
     field: "refusedQuota",
     setting: "computeUnits",
-    text: "It spent what it may in a day or month.",
+    text: "The key used up its compute units of a day or month.",
   },
-  { field: "refusedConcurrent", setting: "concurrentCalls", text: "Too many calls ran at once." },
-  { field: "refusedNetworks", setting: "networks", text: "The key does not have the network." },
-  { field: "refusedOrigins", setting: "origins", text: "A page that the key is not for sent it." },
+  {
+    field: "refusedConcurrent",
+    setting: "concurrentCalls",
+    text: "Too many calls of the key ran at once.",
+  },
+  { field: "refusedNetworks", setting: "networks", text: "The key does not allow the network." },
+  {
+    field: "refusedOrigins",
+    setting: "origins",
+    text: "The key does not allow the page's origin.",
+  },
   {
     field: "refusedAddresses",
     setting: "addresses",
-    text: "It came from an address that the key is not for.",
+    text: "The key does not allow the caller's address.",
   },
   { field: "refusedBatches", setting: "limits.batch", text: "The batch was too large." },
   {
     field: "refusedWebSockets",
     setting: "limits.webSocket",
-    text: "Too many WebSockets or event streams, or messages over them.",
+    text: "The key had too many WebSockets or event streams, or messages over them.",
   },
   {
     field: "refusedAgain",
     setting: "limits.refusals",
-    text: "Too much of what its caller sent had been refused.",
+    text: "Too many requests from the caller's address had been refused.",
   },
 ] as const satisfies readonly { field: keyof BillSum; setting: string; text: string }[];

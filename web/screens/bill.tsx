@@ -30,7 +30,7 @@ export function Bill() {
   return (
     <Screen
       title="Bill"
-      about="What was used, by UTC day, key, network and method."
+      about="Usage by UTC day, key, network and method."
       acts={
         <a class="button" href={path.replace("rows=none", "format=csv")} download="bill.csv">
           CSV
@@ -41,8 +41,8 @@ export function Bill() {
       <Loaded resource={bill} what="the bill">
         {(told) =>
           told.total.calls + told.total.refused === 0 ? (
-            <Empty title="Nothing was used">
-              No calls came in these days, of this network and key.
+            <Empty title="No usage">
+              There were no calls on these days for this network and key.
             </Empty>
           ) : (
             <Told bill={told} />
@@ -103,28 +103,28 @@ function Told({ bill }: { bill: BillAnswer }) {
   const all = total.calls;
   return (
     <>
-      <section class="card" aria-label="In all">
+      <section class="card" aria-label="Total">
         <Figures
           isWide
           figures={[
             {
               label: "Calls",
-              hint: "Answered with a result or an error, and charged.",
+              hint: "Calls that were answered with a result or an error, and charged.",
               value: wholeText(all),
             },
             {
               label: "Compute units",
-              hint: "What calls were charged, refused ones included.",
+              hint: "The compute units that calls were charged, refused calls included.",
               value: wholeText(total.computeUnits),
             },
             {
               label: "Cost",
-              hint: "What these calls would cost at a provider, by the prices of the configuration.",
+              hint: "The cost of these calls at a provider, by the configured prices.",
               value: costText(total.cost, currency),
             },
             {
               label: "Saved",
-              hint: "What the calls would have cost for which no node was asked.",
+              hint: "The cost of the calls for which no node was asked, by the configured prices.",
               value: costText(total.savedCost, currency),
               tone: "good",
             },
@@ -139,31 +139,31 @@ function Told({ bill }: { bill: BillAnswer }) {
               value: wholeText(total.savedComputeUnits),
             },
             {
-              label: "Asked of nodes",
-              hint: "How often nodes were asked for these calls.",
+              label: "Calls to nodes",
+              hint: "The number of calls that the gateway made to nodes for these calls.",
               value: wholeText(total.upstreamCalls),
             },
             {
               label: "Errors",
-              hint: "Of the calls, those answered with an error.",
+              hint: "Calls that were answered with an error.",
               value: wholeText(total.errors),
             },
             {
               label: "Refused",
-              hint: "Turned away by the scope or limits of their key.",
+              hint: "Calls that the scope or limits of their key refused.",
               value: wholeText(total.refused),
               tone: total.refused > 0 ? "warn" : "plain",
             },
             {
               label: "Answers",
-              hint: "How long all answers were, before compression.",
+              hint: "The total size of all answers, before compression.",
               value: bytesText(total.bytes),
             },
           ]}
         />
         {currency === undefined && (
           <p class="note">
-            There are no costs: <code>prices</code> of the configuration says what calls cost.
+            No costs are shown: the configuration has no <code>prices</code>.
           </p>
         )}
         <div class="charts">
@@ -198,7 +198,7 @@ function Sums({ title, sums, currency, linkOf }: SumsProps) {
         <h2>By {title.toLowerCase()}</h2>
       </header>
       <Table
-        caption={`What was used, by ${title.toLowerCase()}`}
+        caption={`Usage by ${title.toLowerCase()}`}
         columns={[
           {
             title,
@@ -209,7 +209,7 @@ function Sums({ title, sums, currency, linkOf }: SumsProps) {
         rows={rows}
         keyOf={({ name }) => name}
       />
-      {leftOut > 0 && <p class="note">And {wholeText(leftOut)} more, that used less.</p>}
+      {leftOut > 0 && <p class="note">Not shown: {wholeText(leftOut)} more, with less usage.</p>}
     </section>
   );
 }

@@ -34,10 +34,10 @@ export function Calls() {
   return (
     <Screen
       title="Calls"
-      about="Slow and failed calls as they happen; each opens to its story."
+      about="Slow and failed calls as they happen. Open a call to see its steps."
       acts={
         <button type="button" aria-pressed={isPaused} onClick={() => pause(!isPaused)}>
-          {isPaused ? "Go on" : "Pause"}
+          {isPaused ? "Resume" : "Pause"}
         </button>
       }
     >
@@ -46,10 +46,10 @@ export function Calls() {
         {() =>
           wanted.length === 0 ? (
             <Empty
-              title={calls.length === 0 ? "No slow and no failed calls" : "None of these fits"}
+              title={calls.length === 0 ? "No slow or failed calls" : "No call matches the filters"}
             >
               {calls.length === 0 &&
-                "They are kept where tail.calls of the configuration is above 0; tail.slow says from when on a call is slow."}
+                "The gateway keeps such calls while tail.calls of the configuration is above 0; tail.slow is the time from which a call counts as slow."}
             </Empty>
           ) : (
             <section class="card" aria-label="Calls, the newest first">
@@ -58,7 +58,7 @@ export function Calls() {
                   <span key={title}>{title}</span>
                 ))}
                 <span class="end">Took</span>
-                <span class="end">Asked</span>
+                <span class="end">Source</span>
               </p>
               <ul class="calls">
                 {wanted.map((call) => (
@@ -141,7 +141,7 @@ function Filters() {
         onInput={set("method")}
       />
       <Field
-        label="Slower than, ms"
+        label="Slower than (ms)"
         type="number"
         value={query.get("ms") ?? ""}
         onInput={set("ms")}

@@ -18,7 +18,7 @@ import { timeText } from "../lib/format.ts";
 export function Configuration() {
   const configuration = useResource<ConfigurationAnswer>("configuration");
   return (
-    <Screen title="Configuration" about="The file that the gateway runs by, and its last reloads.">
+    <Screen title="Configuration" about="The gateway's configuration file, and its last reloads.">
       <Loaded resource={configuration} what="the configuration">
         {(told) => (
           <>
@@ -40,8 +40,8 @@ function File({ told, reload }: FileProps) {
     return (
       <section class="card" aria-label="The file">
         <Empty title="There is no configuration file">
-          The gateway was started without one: by the environment, over URLs, or over development
-          nodes.
+          The gateway was started without a file: from environment variables, from URLs, or over
+          development nodes.
         </Empty>
       </section>
     );
@@ -127,7 +127,7 @@ function Editor({ told, text, reload }: FileProps & { readonly text: string }) {
     });
     notify(
       changed.length === 0
-        ? "The file was written; nothing else changed"
+        ? "The file was written; no setting changed"
         : "The configuration is in force",
     );
     reload();
@@ -146,9 +146,9 @@ function Editor({ told, text, reload }: FileProps & { readonly text: string }) {
         onInput={({ currentTarget }) => change(currentTarget.value)}
       />
       <p id="file-note" class="note">
-        What may be a secret, and comments, are hidden: leave <code>‹hidden 1›</code> where it
-        stands to keep it, or write the value anew. Variables such as <code>$&#123;KEY&#125;</code>{" "}
-        stay as they are written.
+        Comments and possible secrets are hidden: leave <code>‹hidden 1›</code> in its place to keep
+        the text, or write a new one. Variables such as <code>$&#123;KEY&#125;</code> are shown as
+        they are written.
       </p>
       <div class="acts">
         <button type="button" onClick={() => void check()}>
@@ -178,7 +178,7 @@ function Editor({ told, text, reload }: FileProps & { readonly text: string }) {
       </div>
       {isAsking && checked && (
         <Ask title="Apply this configuration?" act="Apply" onAct={apply} onClose={() => ask(false)}>
-          <p>The file is replaced, and the gateway takes it at once.</p>
+          <p>The gateway replaces the file and applies the new one at once.</p>
           <Changes checked={checked} />
         </Ask>
       )}
@@ -188,10 +188,10 @@ function Editor({ told, text, reload }: FileProps & { readonly text: string }) {
 
 const Changes = ({ checked: { changed } }: { checked: CheckedAnswer }) =>
   changed.length === 0 ? (
-    <p>It changes nothing that the gateway does.</p>
+    <p>This text changes no setting.</p>
   ) : (
     <>
-      <p>It would change:</p>
+      <p>This text would change:</p>
       <Lines lines={changed} />
     </>
   );
@@ -212,7 +212,7 @@ function Reloads({ told: { reloads } }: { told: ConfigurationAnswer }) {
         <h2>The last reloads</h2>
       </header>
       {reloads.length === 0 ? (
-        <Empty title="None since the gateway began" />
+        <Empty title="No reloads since the gateway started" />
       ) : (
         <ul class="form">
           {reloads.map(({ at, who, from, outcome, lines }, index) => (

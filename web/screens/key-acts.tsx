@@ -103,13 +103,16 @@ export function NewText({ made, onClose }: { made: MadeKeyAnswer; onClose: () =>
     const copied = navigator.clipboard?.writeText(made.key) ?? Promise.reject(new Error());
     copied.then(
       () => notify("Copied"),
-      () => notify("The browser does not copy here: select the text", "bad"),
+      () => notify("The browser does not allow copying here: select the text instead", "bad"),
     );
   };
   return (
     <Dialog title={`The text of ${made.name}`} onClose={onClose}>
       <div class="asked">
-        <p>It is shown this once, and is kept nowhere: put it where its user finds it.</p>
+        <p>
+          This text is shown only once, and the gateway does not keep it: save it for the key's
+          user.
+        </p>
         <div class="secret">
           <input
             readOnly
@@ -162,8 +165,8 @@ export function KeyDialog(props: KeyDialogProps) {
     >
       <p>
         {act === "disable"
-          ? "Its callers are refused within a second, until it is enabled again."
-          : "Its callers are let in again within a second."}
+          ? "The key's callers are refused within a second, until the key is enabled again."
+          : "The key's callers are let in again within a second."}
       </p>
     </Ask>
   );
@@ -193,7 +196,12 @@ function Rotate({ name, path, onMade, onDone, onClose }: PathProps) {
       onAct={perform}
       onClose={onClose}
     >
-      <Select label="The old one works" value={overlap} onChange={setOverlap} options={OVERLAPS} />
+      <Select
+        label="The old text keeps working"
+        value={overlap}
+        onChange={setOverlap}
+        options={OVERLAPS}
+      />
     </Ask>
   );
 }
@@ -216,8 +224,8 @@ function Revoke({ name, path, onDone, onClose }: PathProps) {
       onClose={onClose}
     >
       <p>
-        It ends for good, everywhere, within a second. Its callers are refused, and its name stays
-        taken.
+        The key ends for good, at every gateway, within a second. Its callers are refused, and no
+        other key can have its name.
       </p>
       <Field label={`Type ${name} to confirm`} value={typed} onInput={type} isRequired />
     </Ask>

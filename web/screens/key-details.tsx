@@ -36,7 +36,7 @@ export function KeyDetails({ name, onMade, onChanged }: DetailsProps) {
   return (
     <Screen
       title={name}
-      about="A key: what it may do, and what it did."
+      about="The key's permissions, limits and usage."
       acts={mayChange && value && <Acts of={value} onAct={setAct} />}
     >
       <p class="back">
@@ -119,12 +119,12 @@ function Settings({ of: key }: { of: KeyAnswer }) {
   ] as const;
   const settings = settingLines(key.settings);
   return (
-    <section class="card" aria-label="What it may do">
+    <section class="card" aria-label="Permissions and limits">
       <header>
-        <h2>What it may do</h2>
+        <h2>Permissions and limits</h2>
         <KeyStatus of={key} />
         {key.source === "file" && (
-          <span class="quiet">in the configuration file: it is changed there</span>
+          <span class="quiet">in the configuration file, where it can be changed</span>
         )}
       </header>
       <dl class="settings">
@@ -142,7 +142,7 @@ function Settings({ of: key }: { of: KeyAnswer }) {
           </Line>
         ))}
       </dl>
-      {settings.length === 0 && <p class="quiet">Everything: it is bound to nothing.</p>}
+      {settings.length === 0 && <p class="quiet">The key has no restrictions.</p>}
     </section>
   );
 }
@@ -192,7 +192,7 @@ const UNITS: Readonly<Record<string, string>> = {
   concurrentCalls: "calls at once",
   weight: "turns",
   "limits.batch": "calls",
-  "limits.upstreamCalls": "calls of nodes",
+  "limits.upstreamCalls": "calls to nodes",
   "limits.logs.blocks": "blocks",
 };
 
@@ -210,11 +210,11 @@ function Use({ name }: { name: string }) {
   useRefresh(bill);
   useRefresh(hours);
   return (
-    <Loaded resource={bill} what="its bill">
+    <Loaded resource={bill} what="the key's usage">
       {(told) =>
         told.total.calls + told.total.refused === 0 ? (
-          <section class="card" aria-label="What it did">
-            <Empty title="It was not used in the last 30 days" />
+          <section class="card" aria-label="Usage">
+            <Empty title="The key was not used in the last 30 days" />
           </section>
         ) : (
           <Used bill={told} hours={hours.value} />
@@ -230,38 +230,42 @@ function Used({ bill, hours }: { bill: BillAnswer; hours: UsageHoursAnswer | und
   const refusals = REFUSALS.filter(({ field }) => total[field] > 0);
   return (
     <>
-      <section class="card" aria-label="What it did">
+      <section class="card" aria-label="Usage">
         <header>
-          <h2>What it did in the last 30 days</h2>
+          <h2>Usage in the last 30 days</h2>
         </header>
         <Figures
           isWide
           figures={[
-            { label: "Calls", hint: "Answered and charged.", value: wholeText(total.calls) },
+            {
+              label: "Calls",
+              hint: "Calls that were answered and charged.",
+              value: wholeText(total.calls),
+            },
             {
               label: "Compute units",
-              hint: "What it was charged, refused calls included.",
+              hint: "The compute units that the key was charged, refused calls included.",
               value: wholeText(total.computeUnits),
             },
             {
               label: "Saved",
-              hint: "The share of its calls for which no node was asked.",
+              hint: "The share of the key's calls for which no node was asked.",
               value: shareText(savedCalls(total), total.calls),
             },
             {
               label: "Errors",
-              hint: "Of the calls, those answered with an error.",
+              hint: "Calls that were answered with an error.",
               value: wholeText(total.errors),
             },
             {
               label: "Refused",
-              hint: "Turned away by its scope or limits.",
+              hint: "Calls that the key's scope or limits refused.",
               value: wholeText(total.refused),
               tone: total.refused > 0 ? "warn" : "plain",
             },
             {
               label: "Cost",
-              hint: "What these calls would cost at a provider, by the prices of the configuration.",
+              hint: "The cost of these calls at a provider, by the configured prices.",
               value: costText(total.cost, currency),
             },
           ]}
@@ -271,12 +275,12 @@ function Used({ bill, hours }: { bill: BillAnswer; hours: UsageHoursAnswer | und
           <DayBars bill={bill} />
         </div>
       </section>
-      <section class="card" aria-label="Its methods">
+      <section class="card" aria-label="Methods">
         <header>
-          <h2>Its methods</h2>
+          <h2>Methods</h2>
         </header>
         <Table
-          caption="What it called most"
+          caption="The key's methods, by compute units"
           columns={[
             { title: "Method", cell: ({ name }) => <code>{name}</code> },
             ...sumColumns(currency),
@@ -284,14 +288,14 @@ function Used({ bill, hours }: { bill: BillAnswer; hours: UsageHoursAnswer | und
           rows={rows}
           keyOf={({ name }) => name}
         />
-        {leftOut > 0 && <p class="note">And {wholeText(leftOut)} more.</p>}
+        {leftOut > 0 && <p class="note">Not shown: {wholeText(leftOut)} more.</p>}
       </section>
-      <section class="card" aria-label="What refused its calls">
+      <section class="card" aria-label="Refused calls">
         <header>
-          <h2>What refused its calls</h2>
+          <h2>Refused calls</h2>
         </header>
         {refusals.length === 0 ? (
-          <p class="quiet">Nothing did.</p>
+          <p class="quiet">No call was refused.</p>
         ) : (
           <Table
             caption="Refused calls, by the setting that refused them"
@@ -300,7 +304,7 @@ function Used({ bill, hours }: { bill: BillAnswer; hours: UsageHoursAnswer | und
               { title: "Why", cell: ({ text }) => text },
               {
                 title: "Calls",
-                hint: "How many it refused in the last 30 days.",
+                hint: "The calls that the setting refused in the last 30 days.",
                 cell: ({ field }) => wholeText(total[field]),
                 isNumber: true,
               },

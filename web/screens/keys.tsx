@@ -36,7 +36,10 @@ export function Keys() {
 }
 
 const Making = ({ onMade }: { onMade: (key: MadeKeyAnswer) => void }) => (
-  <Screen title="New key" about="What is left out has no limit.">
+  <Screen
+    title="New key"
+    about="A setting that is left out has its default; most defaults set no limit."
+  >
     <section class="card" aria-label="The key">
       <KeyForm
         act="Make the key"
@@ -64,7 +67,7 @@ function AllKeys({ keys }: AllKeysProps) {
   return (
     <Screen
       title="Keys"
-      about="What each caller may do, and what it did this month."
+      about="All keys, with their restrictions and their usage this month."
       acts={
         mayChange && (
           <a class="button primary" href={hrefOf("keys", { new: "1" })}>
@@ -82,16 +85,15 @@ function AllKeys({ keys }: AllKeysProps) {
             ({ name, status }) => name.includes(part) && (!wanted || status === wanted),
           );
           if (all.length === 0)
-            return (
-              <Empty title="There are no keys">Callers come in with a key: make the first.</Empty>
-            );
-          if (found.length === 0) return <Empty title="No key is called so" />;
+            return <Empty title="There are no keys">Callers need a key: make the first one.</Empty>;
+          if (found.length === 0) return <Empty title="No key matches" />;
           return (
             <section class="card" aria-label="Keys">
               <KeyTable keys={found.slice(0, MOST_LISTED)} />
               {found.length > MOST_LISTED && (
                 <p class="note">
-                  And {wholeText(found.length - MOST_LISTED)} more: type a part of their name.
+                  Not shown: {wholeText(found.length - MOST_LISTED)} more. Type a part of a name to
+                  find a key.
                 </p>
               )}
             </section>
@@ -115,30 +117,30 @@ function KeyTable({ keys }: { keys: readonly KeyAnswer[] }) {
     { title: "Status", cell: (key) => <KeyStatus of={key} /> },
     {
       title: "Made",
-      hint: "When it was made here, or that the configuration file has it.",
+      hint: "The time when the key was made, or that the key is in the configuration file.",
       cell: ({ source, createdAt }) =>
         source === "file" ? "in the file" : createdAt ? timeText(createdAt, platform.now()) : "–",
     },
     {
       title: "Bound to",
-      hint: "The settings that narrow what it may do.",
+      hint: "The settings that restrict the key.",
       cell: ({ settings }) => boundTo(settings).join(", ") || "nothing",
     },
     {
       title: "Calls",
-      hint: "Answered and charged this month, UTC.",
+      hint: "Calls that were answered and charged this month (UTC).",
       cell: (key) => wholeText(sumOf(key)?.calls ?? 0),
       isNumber: true,
     },
     {
       title: "Units",
-      hint: "Compute units that it was charged this month, UTC.",
+      hint: "The compute units that the key was charged this month (UTC).",
       cell: (key) => wholeText(sumOf(key)?.computeUnits ?? 0),
       isNumber: true,
     },
     {
       title: "Refused",
-      hint: "Calls that its scope or limits turned away this month, UTC.",
+      hint: "Calls that the key's scope or limits refused this month (UTC).",
       cell: (key) => wholeText(sumOf(key)?.refused ?? 0),
       isNumber: true,
     },

@@ -29,10 +29,7 @@ export function LoginAgain() {
       onCancel={(event) => event.preventDefault()}
       onClose={() => dialog.current?.showModal()}
     >
-      <LoginForm
-        title="Log in again"
-        about="The session has ended. What you filled in is still there."
-      />
+      <LoginForm title="Log in again" about="The session has ended. Your input is still there." />
     </dialog>
   );
 }
@@ -51,7 +48,7 @@ function LoginForm({ title, about }: { readonly title: string; readonly about?: 
       platform.tellTabs("logged in");
     } catch (error) {
       const { status, message } = problemOf(error);
-      setMistake(status === 401 ? "This token is not known here." : message);
+      setMistake(status === 401 ? "The gateway does not know this token." : message);
       setBusy(false);
     }
   };

@@ -22,7 +22,7 @@ export function NodeDetails({ network, node }: { network: LiveNetwork; node: Liv
         <section>
           <h3>Health by kind of work</h3>
           {node.groups.length === 0 ? (
-            <p class="quiet">It was not asked for anything of late.</p>
+            <p class="quiet">The gateway asked the node for nothing recently.</p>
           ) : (
             <Table
               caption={`Health of ${upstream}`}
@@ -41,7 +41,7 @@ export function NodeDetails({ network, node }: { network: LiveNetwork; node: Liv
       </div>
       {evidence.length > 0 && (
         <section>
-          <h3>What it was caught at</h3>
+          <h3>False and differing answers</h3>
           <EvidenceTable evidence={evidence} upstream={upstream} />
         </section>
       )}
@@ -50,13 +50,13 @@ export function NodeDetails({ network, node }: { network: LiveNetwork; node: Liv
 }
 
 const TONES = { open: "bad", "half-open": "warn", closed: "plain" } as const;
-const BREAKERS = { open: "given up", "half-open": "tried again", closed: "asked" } as const;
+const BREAKERS = { open: "open", "half-open": "half-open", closed: "closed" } as const;
 
 const GROUP_COLUMNS: readonly Column<Group>[] = [
   { title: "Work", cell: ({ group }) => group },
   {
     title: "Breaker",
-    hint: "Asked: as usual. Given up: it failed too often and rests. Tried again: one call at a time.",
+    hint: "The circuit breaker. Closed: the gateway asks the node. Open: it does not, since the node failed too often. Half-open: it tries the node with one call at a time.",
     cell: ({ breaker }) => BREAKERS[breaker],
   },
   {
@@ -82,17 +82,17 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
 const budgetOf = ({ budget }: LiveNode) => [
   {
     label: "Rate",
-    hint: "Calls or credits a second that may be sent to it, configured or learned.",
+    hint: "The calls or credits a second that the gateway may send to the node, configured or learned.",
     value: budget.perSecond === undefined ? "unlimited" : `${figureText(budget.perSecond)}/s`,
   },
   {
     label: "Used this month",
-    hint: "Calls or credits of this calendar month, where they are counted.",
+    hint: "Calls or credits that were used in this calendar month, where the gateway counts them.",
     value: wholeText(budget.monthUsed),
   },
   {
     label: "Left this month",
-    hint: "Calls or credits left in this calendar month, where there is a budget.",
+    hint: "Calls or credits that are left in this calendar month, where there is a budget.",
     value: wholeText(budget.monthLeft),
     tone: budget.monthLeft === 0 ? ("bad" as const) : ("plain" as const),
   },
@@ -106,14 +106,14 @@ function Abilities({ node }: { node: LiveNode }) {
     <ul class="capabilities">
       {drained && (
         <li>
-          It is drained, by {drained.who}, {timeText(drained.at, platform.now())}.
+          The node was drained by {drained.who}, {timeText(drained.at, platform.now())}.
         </li>
       )}
-      {reaches.length > 0 && <li>It has {reaches.join("; ")}.</li>}
-      {lackedMethods === 0 && <li>It is not known to lack any method.</li>}
+      {reaches.length > 0 && <li>Available data: {reaches.join("; ")}.</li>}
+      {lackedMethods === 0 && <li>The node is not known to lack any method.</li>}
       {lackedMethods > 0 && (
         <li>
-          It lacks {lackedMethods} {lackedMethods === 1 ? "method" : "methods"}:{" "}
+          The node lacks {lackedMethods} {lackedMethods === 1 ? "method" : "methods"}:{" "}
           {lacked.map((name) => (
             <code key={name}>{name} </code>
           ))}
@@ -137,26 +137,26 @@ function EvidenceTable({
       title: "When",
       cell: ({ at }) => <time dateTime={at}>{timeText(at, platform.now())}</time>,
     },
-    { title: "What", cell: ({ kind }) => kind },
+    { title: "Kind", cell: ({ kind }) => kind },
     {
       title: "About",
-      hint: "The method that was called, or which part of which block.",
+      hint: "The method that was called, or the block and the part of it.",
       cell: ({ about }) => <code>{about}</code>,
     },
     {
-      title: "It said",
-      hint: "The beginning of its answer, where that was kept.",
+      title: "Answer",
+      hint: "The beginning of the node's answer, where the gateway kept it.",
       cell: ({ said }) => (said === undefined ? "–" : <code>{said}</code>),
     },
     {
-      title: "But",
-      hint: "What shows that this is not so.",
+      title: "Evidence",
+      hint: "The reason why the answer is false, or the answer of the other nodes.",
       cell: ({ found }) => <code>{found}</code>,
     },
   ];
   return (
     <Table
-      caption={`What ${upstream} was caught at`}
+      caption={`False and differing answers of ${upstream}`}
       columns={columns}
       rows={evidence}
       keyOf={({ at, kind, about, said = "" }) => `${at} ${kind} ${about} ${said}`}

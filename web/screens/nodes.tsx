@@ -22,7 +22,7 @@ export function Nodes() {
   return (
     <Screen
       title="Nodes"
-      about="How each node does, what it was caught at, and sparing it."
+      about="The health of each node and its false answers; nodes can be drained here."
       acts={only && <a href={hrefOf("nodes")}>All networks</a>}
     >
       {!status && <Loading what="nodes" />}
@@ -46,7 +46,7 @@ function NodeTable({ network }: { network: LiveNetwork }) {
   const mayDrain = useMay("all");
   const acts: Column<LiveNode> = {
     title: "Drain",
-    hint: "A drained node gets no calls while another one is usable. Its running calls end.",
+    hint: "A drained node gets no calls while another node is usable. Its running calls are completed.",
     cell: (node) => <DrainButton {...{ network, node }} />,
   };
   return (
@@ -70,7 +70,7 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
   { title: "Node", cell: ({ upstream }) => <b>{upstream}</b> },
   {
     title: "State",
-    hint: "What is the matter with it. What it was caught at is told below, with the evidence.",
+    hint: "The node's problems. False answers are listed below, with the evidence.",
     cell: ({ troubles }) => {
       if (troubles.length === 0) return <Badge tone="good">Well</Badge>;
       return (
@@ -86,13 +86,13 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
   },
   {
     title: "Head",
-    hint: "The number of the newest block that this node told.",
+    hint: "The number of the newest block that the node reported.",
     cell: ({ head }) => wholeText(head),
     isNumber: true,
   },
   {
     title: "Lag",
-    hint: "How many blocks it is behind the best node, and for how long; the line: over the last half an hour.",
+    hint: "How many blocks the node is behind the best node, and for how long. The line shows the last half hour.",
     cell: ({ upstream, lagBlocks, lagSeconds }) => (
       <span class="lag">
         <Spark series={seriesName(network, "lag", upstream)} title={`Lag of ${upstream}`} />
@@ -103,13 +103,13 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
   },
   {
     title: "Calls",
-    hint: "Requests to this node for callers, a second, over the last ten seconds.",
+    hint: "Requests a second that this node got for callers, over the last ten seconds.",
     cell: ({ callsPerSecond }) => `${figureText(callsPerSecond)}/s`,
     isNumber: true,
   },
   {
     title: "Failed",
-    hint: "Of these, those without a result or a refusal, a second.",
+    hint: "Of these requests, those a second that ended without a result or a refusal.",
     cell: ({ failedPerSecond }) => (
       <span class={failedPerSecond > 0 ? "tone-bad" : undefined}>
         {figureText(failedPerSecond)}/s
@@ -119,7 +119,7 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
   },
   {
     title: "p95",
-    hint: "95 of 100 answers came within this time, of the slowest kind of work.",
+    hint: "95 of 100 answers came within this time, for the slowest kind of work.",
     cell: (node) => msText(slowest(node)),
     isNumber: true,
   },
@@ -167,14 +167,14 @@ function DrainButton({ network, node }: OneNode) {
           onClose={() => setAsking(false)}
         >
           <p>
-            It gets no calls while another node of {network.network} is usable; its running calls
-            end. Everybody who uses this gateway, or one that shares its state, is served by the
-            others until somebody undrains it, also after a restart.
+            The node gets no calls while another node of {network.network} is usable; its running
+            calls are completed. This holds for this gateway and all that share its state, also
+            after a restart, until somebody undrains the node.
           </p>
           {isLastUsable(node, network.upstreams) && (
             <p class="tone-bad">
-              No other node of {network.network} is usable: this one keeps getting the calls until
-              one is.
+              No other node of {network.network} is usable: this node keeps getting the calls until
+              another one is.
             </p>
           )}
         </Ask>

@@ -14,7 +14,10 @@ const perSecondText = (value: number | undefined): string => `${figureText(value
 export function Overview() {
   const { status } = useLive();
   return (
-    <Screen title="Overview" about="Every network: its head, who answers, what callers feel.">
+    <Screen
+      title="Overview"
+      about="The head of every network, the sources of its answers, and its latencies and errors."
+    >
       {!status && <Loading what="networks" />}
       {status?.networks.length === 0 && <Empty title="No networks are configured" />}
       {status?.networks.map((network) => (
@@ -62,13 +65,13 @@ function figuresShown({ head, headAgeSeconds, isStale, perSecond, ...network }: 
     },
     {
       label: "Head's age",
-      hint: "How long ago the newest block was made, by its own time.",
+      hint: "The time since the timestamp of the newest block.",
       value: secondsText(headAgeSeconds),
       tone: isStale ? "warn" : "plain",
     },
     {
       label: "Led by",
-      hint: "The node whose chain the gateway follows; others confirm it.",
+      hint: "The node whose chain the gateway follows; other nodes confirm it.",
       value: network.leader ?? NOTHING,
     },
     {
@@ -79,18 +82,18 @@ function figuresShown({ head, headAgeSeconds, isStale, perSecond, ...network }: 
     },
     {
       label: "Calls",
-      hint: "Calls answered a second, with a result or an error, over the last ten seconds.",
+      hint: "Calls a second that were answered, with a result or an error, over the last ten seconds.",
       value: perSecondText(calls),
     },
     {
       label: "Failed",
-      hint: "Calls a second that no node could answer, or where the gateway is at fault.",
+      hint: "Calls a second that no node could answer, or that failed by an error of the gateway.",
       value: perSecondText(failed),
       tone: failed > 0 ? "bad" : "plain",
     },
     {
       label: "Refused",
-      hint: "Calls a second that were answered with another error: the caller's, or of what was called.",
+      hint: "Calls a second that were answered with another error, such as invalid parameters, a limit, or a revert.",
       value: perSecondText(refused),
     },
     {
@@ -105,7 +108,7 @@ function figuresShown({ head, headAgeSeconds, isStale, perSecond, ...network }: 
     },
     {
       label: "Reorganisations",
-      hint: "How often blocks were replaced by others since the gateway began.",
+      hint: "The number of reorganisations since the gateway started.",
       value: wholeText(network.reorganisations),
     },
   ] as const;
@@ -121,8 +124,8 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
   return (
     <div class="charts">
       <Chart
-        title="Calls a second, by who answered"
-        hint="Over the last half an hour. The areas add up to all calls."
+        title="Calls a second, by source of the answer"
+        hint="The last half hour. The areas add up to all calls."
         {...{ seconds, now }}
         isStacked
         textOf={(value) => figureText(value)}
@@ -133,8 +136,8 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
         }))}
       />
       <Chart
-        title="How long calls take"
-        hint="Over the last half an hour, from the request to the answer."
+        title="Duration of calls"
+        hint="The time from the request to the answer, over the last half hour."
         {...{ seconds, now }}
         textOf={msText}
         lines={[
@@ -144,7 +147,7 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
       />
       <Chart
         title="Errors a second"
-        hint="Over the last half an hour."
+        hint="The last half hour."
         {...{ seconds, now }}
         textOf={(value) => figureText(value)}
         lines={[
@@ -157,8 +160,18 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
 }
 
 const SOURCES = [
-  { figure: "store", name: "store", colour: 1, hint: "Answered from the gateway's own store." },
-  { figure: "here", name: "here", colour: 2, hint: "Computed by the gateway itself." },
-  { figure: "merged", name: "merged", colour: 3, hint: "Shared the answer to an equal call." },
-  { figure: "nodes", name: "nodes", colour: 4, hint: "A node was asked." },
+  {
+    figure: "store",
+    name: "store",
+    colour: 1,
+    hint: "Calls that were answered from the gateway's store.",
+  },
+  { figure: "here", name: "gateway", colour: 2, hint: "Calls that the gateway answered itself." },
+  {
+    figure: "merged",
+    name: "merged",
+    colour: 3,
+    hint: "Calls that shared the answer to an equal call.",
+  },
+  { figure: "nodes", name: "nodes", colour: 4, hint: "Calls for which a node was asked." },
 ] as const;

@@ -30,11 +30,11 @@ function Tree({ at, fork, removed, added, removedCount, addedCount }: Reorganisa
       </p>
       <div class="branches">
         <Block {...fork} what="fork" />
-        <ol class="branch left" aria-label="Blocks that were left">
-          <Branch blocks={removed} count={removedCount} what="left" />
+        <ol class="branch removed" aria-label="Removed blocks">
+          <Branch blocks={removed} count={removedCount} what="removed" />
         </ol>
-        <ol class="branch taken" aria-label="Blocks that were taken">
-          <Branch blocks={added} count={addedCount} what="taken" />
+        <ol class="branch added" aria-label="Added blocks">
+          <Branch blocks={added} count={addedCount} what="added" />
         </ol>
       </div>
     </div>

@@ -40,7 +40,7 @@ describe("the parameters of a method", () => {
     expect(paramsOf(method, call, schemas).params).toEqual([{ to: `0x${"1".repeat(40)}` }]);
     const { params } = paramsOf(method, { ...call, stateOverrides: "{}" }, schemas);
     expect(params).toEqual([expect.anything(), null, {}]);
-    expect(paramsOf(method, {}, schemas).mistakes).toEqual({ call: "this is needed" });
+    expect(paramsOf(method, {}, schemas).mistakes).toEqual({ call: "this parameter is required" });
   });
 
   it("of what is passed on are a list of JSON", () => {

@@ -38,7 +38,7 @@ const ANY: Method["params"] = [
   {
     name: "params",
     required: false,
-    schema: { type: "array", description: "The parameters, as a JSON list." },
+    schema: { type: "array", description: "The parameters as a JSON array." },
   },
 ];
 
@@ -49,7 +49,7 @@ export const methodsOf = (document: Described): readonly Method[] =>
     ...document["x-headgate-passed-on"].map(({ name, kind, cost }) => ({
       ...{ name, params: ANY },
       ...{
-        summary: "Passed on to a node as it is.",
+        summary: "This method is passed on to a node unchanged.",
         "x-headgate-kind": kind,
         "x-headgate-cost": cost,
       },
@@ -77,7 +77,7 @@ export function paramsOf(method: Method, draft: Draft, components: Components): 
     const isSwitch = kindOf(resolved(schema, components), components) === "switch";
     if (value === undefined && required && isSwitch) return { value: false, mistakes };
     const isMissing = value === undefined && required && Object.keys(mistakes).length === 0;
-    return { value, mistakes: isMissing ? { [name]: "this is needed" } : mistakes };
+    return { value, mistakes: isMissing ? { [name]: "this parameter is required" } : mistakes };
   });
   const values = read.map(({ value }) => value);
   const length = values.findLastIndex((value) => value !== undefined) + 1;

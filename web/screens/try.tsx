@@ -18,11 +18,16 @@ import { answerText, type Described, exampleDraft, methodsOf, paramsOf } from ".
 export function Try() {
   const mayTry = useMay("keys");
   return (
-    <Screen title="Try" about="A call as one of the keys, which is charged for it like any other.">
+    <Screen
+      title="Try"
+      about="A call with one of the keys, which is charged as for any other call."
+    >
       {mayTry ? (
         <WithKeys />
       ) : (
-        <Empty title="Your token only reads">A call needs a token of the role keys.</Empty>
+        <Empty title="Your token is read-only">
+          A call needs a token with the role keys or all.
+        </Empty>
       )}
     </Screen>
   );
@@ -38,7 +43,7 @@ function WithKeys() {
       {({ keys: all }) => {
         const active = all.filter((key) => key.status === "active");
         return active.length === 0 ? (
-          <Empty title="There is no key that works">
+          <Empty title="There is no active key">
             <a href={hrefOf("keys")}>Make one</a> first.
           </Empty>
         ) : (
@@ -124,7 +129,7 @@ function CallForm(props: CallFormProps) {
   const [draft, setDraft] = useState(() => (method ? exampleDraft(method, components) : {}));
   const [from, setFrom] = useState({ origin: "", address: "" });
   const [mistakes, setMistakes] = useState<Readonly<Record<string, string>>>({});
-  if (!method) return <Empty title="The key may call nothing here" />;
+  if (!method) return <Empty title="The key may call no method of this network" />;
   const take = (next: string): void => {
     const found = methods.find((each) => each.name === next);
     choose(next);
@@ -160,7 +165,7 @@ function CallForm(props: CallFormProps) {
       />
       <p class="note">
         {method.summary} {countText(method["x-headgate-cost"] ?? 0, "compute unit")}
-        {method["x-headgate-kind"] === "write" && "; it changes the chain"}.
+        {method["x-headgate-kind"] === "write" && "; the call changes the chain"}.
       </p>
       {method.params.map(({ name: param, schema, required }) => (
         <SchemaField
@@ -168,7 +173,7 @@ function CallForm(props: CallFormProps) {
           {...{ schema, components, draft, mistakes }}
           onDraft={setDraft}
           path={param}
-          label={required ? param : `${param} (may be left out)`}
+          label={required ? param : `${param} (optional)`}
           isRequired={required}
         />
       ))}
@@ -177,10 +182,10 @@ function CallForm(props: CallFormProps) {
           isBoundTo[each] && (
             <Field
               key={each}
-              label={each === "origin" ? "From the web origin" : "From the IP address"}
+              label={each === "origin" ? "Web origin of the call" : "IP address of the call"}
               value={from[each]}
               onInput={(text) => setFrom({ ...from, [each]: text })}
-              note="The key is bound to some: say where the call comes from."
+              note="The key is bound to certain ones: enter the one that the call comes from."
             />
           ),
       )}
@@ -195,7 +200,11 @@ function CallForm(props: CallFormProps) {
 
 function Answer({ came }: { came: Came }) {
   if (came.kind === "nothing")
-    return <Empty title="No call yet">The answer, and how it came about, is shown here.</Empty>;
+    return (
+      <Empty title="No call yet">
+        The answer is shown here, with its source, its proof and the nodes that were asked.
+      </Empty>
+    );
   if (came.kind === "waiting") return <Loading what="the answer" />;
   if (came.kind === "problem") return <Problem problem={came.problem} />;
   const { status, answer, isWhole, bytes, story, cost, currency } = came.tried;
@@ -203,7 +212,7 @@ function Answer({ came }: { came: Came }) {
     <div class="form">
       <header class="line">
         <h2>Answer</h2>
-        {story ? <Outcome {...story} /> : <Badge tone="warn">Refused before it was a call</Badge>}
+        {story ? <Outcome {...story} /> : <Badge tone="warn">Refused before a call was read</Badge>}
         <span class="quiet">
           HTTP {status}
           {cost !== undefined && `, ${costText(cost, currency)} at a provider`}
@@ -211,7 +220,7 @@ function Answer({ came }: { came: Came }) {
       </header>
       <Text name="The response in JSON">{isWhole ? answerText(answer) : answer}</Text>
       {!isWhole && (
-        <p class="note">The whole answer has {bytesText(bytes)}; this is its beginning.</p>
+        <p class="note">This is the beginning of the answer, which has {bytesText(bytes)}.</p>
       )}
       {story && <Story call={story} />}
     </div>

@@ -11,7 +11,7 @@ export const DayBars = ({ bill }: { readonly bill: BillAnswer }) => (
   <>
     <Bars
       title="Compute units by day"
-      hint="What calls were charged on each UTC day; the lower part is of calls for which no node was asked."
+      hint="The compute units that calls were charged on each UTC day. The lower part of a bar is of calls for which no node was asked."
       textOf={textOf}
       partName="saved"
       bars={barsOf(bill, ({ computeUnits, savedComputeUnits }) => ({
@@ -21,7 +21,7 @@ export const DayBars = ({ bill }: { readonly bill: BillAnswer }) => (
     />
     <Bars
       title="Calls by day"
-      hint="Calls of each UTC day; the lower part is of those for which no node was asked."
+      hint="The calls of each UTC day. The lower part of a bar is of calls for which no node was asked."
       textOf={textOf}
       partName="saved"
       bars={barsOf(bill, (sum) => ({ whole: sum.calls, part: savedCalls(sum) }))}
@@ -37,13 +37,13 @@ export function HourBars({ hours }: UsageHoursAnswer) {
     <>
       <Bars
         title="Compute units by hour"
-        hint="What calls were charged in each of the last 48 hours; the last one is not over."
+        hint="The compute units that calls were charged in each of the last 48 hours. The last hour is not over."
         textOf={textOf}
         bars={barsBy(({ computeUnits }) => ({ whole: computeUnits }))}
       />
       <Bars
         title="Calls by hour"
-        hint="Calls of each of the last 48 hours; the lower part is of those that were answered with an error."
+        hint="The calls of each of the last 48 hours. The lower part of a bar is of calls that were answered with an error."
         textOf={textOf}
         partName="errors"
         partTone="bad"
@@ -51,7 +51,7 @@ export function HourBars({ hours }: UsageHoursAnswer) {
       />
       <Bars
         title="Refused by hour"
-        hint="What the key's scope or limits turned away in each of the last 48 hours."
+        hint="The calls that the key's scope or limits refused in each of the last 48 hours."
         textOf={textOf}
         bars={barsBy(({ refused }) => ({ whole: refused }))}
       />

@@ -88,7 +88,10 @@ function run(
 ): { node: DevnetNode; supervised: SupervisedNode } | undefined {
   if (!command) {
     const platform = `${process.platform} ${process.arch}`;
-    log.warn({ network }, `no development node is available for ${platform}: going on without`);
+    log.warn(
+      { network },
+      `no development node is available for ${platform}: the gateway starts without it`,
+    );
     return undefined;
   }
   const url = `http://127.0.0.1:${port}`;

@@ -58,7 +58,7 @@ export type Sending = {
 
 export const GONE = {
   kind: "failed",
-  why: "the thread that writes has ended",
+  why: "the writer thread has ended",
   code: "",
 } satisfies ThreadResult;
 
@@ -98,7 +98,7 @@ export class ThreadLink {
       silenceMs,
       takeBeats: () => this.#takeBeats(),
       onHang: (silentMs) => {
-        log.error({ silentMs }, `${name} hangs: ended`);
+        log.error({ silentMs }, `${name} hung and was ended`);
         cancelGivingUp = clock.after(ENDING_MS, () => onStuck(`${name} cannot be ended`));
         this.#end();
       },

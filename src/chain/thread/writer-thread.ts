@@ -186,7 +186,7 @@ export class WriterThread {
 
   #errorOf(failure: Exclude<ThreadResult, { kind: "done" }>): Error {
     if (failure.kind === "not writable") return new NotWritable(failure.why);
-    if (failure.code === PANIC) this.#giveUp("the store was left locked by a thread that ended");
+    if (failure.code === PANIC) this.#giveUp("a thread that ended left the store locked");
     return Object.assign(new Error(failure.why), { code: failure.code });
   }
 
@@ -212,7 +212,7 @@ export class WriterThread {
     const { clock, log, onEnd } = this.#parts;
     const startedAt = clock.now();
     this.#writer = this.#link(
-      { name: "the thread that writes", isSpare: false },
+      { name: "the writer thread", isSpare: false },
       {
         replies: this.#replies,
         onEnd: (why) => {
@@ -220,7 +220,7 @@ export class WriterThread {
           if (this.#isClosed) return;
           onEnd(why);
           const restMs = this.#restarts.restMs(clock.now() - startedAt);
-          log.warn({ restMs }, "the thread that writes ended: starting it again");
+          log.warn({ restMs }, "the writer thread ended and is started again");
           clock.after(restMs, () => this.#beginAgain());
         },
       },
@@ -253,15 +253,15 @@ export class WriterThread {
 
   #beginTaker(): void {
     const { log } = this.#parts;
-    log.info("blocks are taken by two threads: the one that writes has too much to do");
+    log.info("a second thread prepares blocks, since the writer thread is busy");
     const taker = this.#link(
-      { name: "the thread that takes blocks", isSpare: true },
+      { name: "the thread that prepares blocks", isSpare: true },
       {
         replies: this.#taking,
         onEnd: () => {
           if (this.#taker !== taker) return;
           this.#taker = undefined;
-          if (!this.#isClosed) log.warn("the thread that takes blocks ended");
+          if (!this.#isClosed) log.warn("the thread that prepares blocks ended");
         },
       },
     );
@@ -279,7 +279,7 @@ export class WriterThread {
     if (!taker || !isIdle) return taker !== undefined;
     this.#taker = undefined;
     void taker.close();
-    this.#parts.log.info({ blocks: this.#taken }, "blocks are taken by one thread again");
+    this.#parts.log.info({ blocks: this.#taken }, "the writer thread prepares all blocks again");
     return false;
   }
 
@@ -294,7 +294,7 @@ export class WriterThread {
     const options = this.#stores.get(number)?.options;
     if (options)
       this.request(number, { kind: "open", options }).catch((error: unknown) =>
-        log.error({ err: error }, "a store could not be opened by the thread that writes"),
+        log.error({ err: error }, "the writer thread could not open a store"),
       );
   }
 

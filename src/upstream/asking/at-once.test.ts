@@ -103,7 +103,7 @@ describe("what several vendors are asked", () => {
     [
       "there are too few",
       { a1: [ok("1")], a2: [ok("1")] },
-      "503 fewer than 2 vendors of this network can be asked, and as many must agree on this method",
+      "503 2 vendors must agree on the answer to this method, and fewer vendors of this network can be asked",
       [],
       [],
     ],
@@ -147,7 +147,9 @@ describe("what several vendors are asked", () => {
     const long = election({ a: [ok(`${same}2`)], b: [ok(`${same}1`)], c: [ok(`${same}1`)] });
     await long.vote();
     const common = `…${"x".repeat(40)}`;
-    expect(long.evidence).toEqual([{ said: `${common}2"`, found: `the others said ${common}1"` }]);
+    expect(long.evidence).toEqual([
+      { said: `${common}2"`, found: `the other nodes said ${common}1"` },
+    ]);
     const split = election({ a: [ok("1")], b: [ok("2")], c: [BEHIND] }, { ask: 2, agree: 2 });
     await split.vote();
     expect(split.evidence).toEqual([

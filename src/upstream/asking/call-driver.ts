@@ -44,7 +44,7 @@ export type DriverEnds = {
 const BEGUN: AskingEvent = { kind: "begun" };
 const TIMER: AskingEvent = { kind: "timer" };
 const ABORTED: AskingEvent = { kind: "aborted" };
-const NOT_ASKED: Reply = { kind: "failed", reason: "it could not be asked" };
+const NOT_ASKED: Reply = { kind: "failed", reason: "the node could not be asked" };
 
 export class CallDriver implements Waiting {
   readonly #state: AskingState;

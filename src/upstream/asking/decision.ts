@@ -125,7 +125,7 @@ export function sayings(
   if (!(outcome instanceof RpcError)) {
     const agreed = bytesOf(outcome);
     const from = Math.max(0, sameBytes(own, agreed) - BEFORE_BYTES);
-    return { said: shortened(own, from), found: `the others said ${shortened(agreed, from)}` };
+    return { said: shortened(own, from), found: `the other nodes said ${shortened(agreed, from)}` };
   }
   const each = others.map((other) => `${other.name} said ${shortened(bytesOf(other.reply))}`);
   const found = ["the nodes that were asked disagree", ...each].join("; ");

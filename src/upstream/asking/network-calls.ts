@@ -169,7 +169,7 @@ export class NetworkCalls {
     const { metrics, log } = this.#parts;
     metrics.upstreamDissented(this.#options.network, upstream, { about: method, ...sayings });
     this.#logSeldom(upstream, () =>
-      log.warn({ upstream, method }, "an upstream answered otherwise than the others"),
+      log.warn({ upstream, method }, "an upstream's answer differs from the answers of the others"),
     );
   }
 
@@ -177,7 +177,9 @@ export class NetworkCalls {
     const { metrics, log } = this.#parts;
     metrics.callBounded(this.#options.network, "waiting");
     this.#logSeldom(ALL, () =>
-      log.warn("calls are refused: too many wait for the upstreams, see headgate_upstream_waiting"),
+      log.warn(
+        "calls are refused, since too many wait for the upstreams: see headgate_upstream_waiting",
+      ),
     );
   }
 

@@ -193,7 +193,7 @@ describe("a quorum", () => {
         const vendors = new Set(given.upstreams.map(({ vendor }) => vendor)).size;
         const { settlement } = decided({ ...given, rule });
         if (vendors >= rule.agree) expect(textOf(settlement?.outcome)).toBe(`result ${TRUTH}`);
-        else expect(textOf(settlement?.outcome)).toMatch("error fewer than 2 vendors");
+        else expect(textOf(settlement?.outcome)).toMatch("error 2 vendors must agree");
       }),
       RUNS,
     ));

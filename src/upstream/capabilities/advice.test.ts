@@ -50,9 +50,9 @@ describe("the advice for a network", () => {
     expect(
       advice(node("a", { widestLogs: 5_000 }), node("b", { widestLogs: 10, takesBatches: "no" })),
     ).toEqual([
-      "eth: b takes 10 blocks in a log query, so that one of 10000 costs 1000 calls. Add a node that takes more, or lower limits.logs.blocks.",
-      "eth: a takes 5000 blocks in a log query, so that one of 10000 costs 2 calls. Add a node that takes more, or lower limits.logs.blocks.",
-      "eth: b takes no batches: each call is a request there.",
+      "eth: b takes at most 10 blocks in a log query, so that a query of 10000 blocks costs 1000 calls. Add a node that takes more, or lower limits.logs.blocks.",
+      "eth: a takes at most 5000 blocks in a log query, so that a query of 10000 blocks costs 2 calls. Add a node that takes more, or lower limits.logs.blocks.",
+      "eth: b takes no batches: each call to it is a request of its own.",
     ]);
   });
 
@@ -63,9 +63,9 @@ describe("the advice for a network", () => {
         node("b", { vendorLimits: { logBlocks: "5 in a trial", batches: "3 calls" } }),
       ),
     ).toEqual([
-      expect.stringContaining("Others take more, and are asked first."),
+      expect.stringContaining("Other nodes take more, and are asked first."),
       "eth: b takes log queries of 5 in a trial.",
-      "eth: b says of batches: 3 calls.",
+      "eth: b has these limits on batches: 3 calls.",
     ]);
   });
 
@@ -74,12 +74,12 @@ describe("the advice for a network", () => {
     {
       what: "traces but debug_*",
       found: { has: ["eth_getBlockReceipts", "debug_traceTransaction"] },
-      says: "made from debug_*",
+      says: "makes trace_* from debug_*",
     },
     {
       what: "receipts of a block",
       found: { has: ["trace_transaction"] },
-      says: "a call a transaction",
+      says: "one call for each transaction",
     },
     {
       what: "old states",
@@ -117,14 +117,14 @@ describe("the advice for a network", () => {
       expect.stringContaining("a is the only node in use"),
     ]);
     expect(advice(node("a", { vendor: "v" }), node("b", { vendor: "v" }))).toEqual([
-      expect.stringContaining("all nodes are v's"),
+      expect.stringContaining("all nodes are of the vendor v:"),
     ]);
   });
 
   it("is to put right what is wrong where no node can be used", () => {
     const found = { kind: "unusable", reason: "away" } as const;
     expect(advice(node("a", { found }))).toEqual([
-      "eth: no node can be used: put right what is said above.",
+      "eth: no node can be used: solve the problems above.",
     ]);
   });
 

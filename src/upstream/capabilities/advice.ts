@@ -33,7 +33,7 @@ export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetw
     why === undefined ? [] : [`${network}: ${name}: ${why}. Add a node of another vendor.`],
   );
   if (usable.length === 0)
-    return [`${network}: no node can be used: put right what is said above.`, ...closed];
+    return [`${network}: no node can be used: solve the problems above.`, ...closed];
   const lines = [
     ...limits(usable, logBlocks),
     ...(family === "evm" ? missingMethods(usable) : []),
@@ -57,17 +57,19 @@ function limits(usable: readonly Usable[], logBlocks: number | undefined): strin
       .toSorted((one, other) => other.calls - one.calls)
       .map(
         ({ name, widestLogs, calls }) =>
-          `${name} takes ${widestLogs} blocks in a log query, so that one of ${logBlocks} costs ${calls} calls.${widest ? " Add a node that takes more, or lower limits.logs.blocks." : " Others take more, and are asked first."}`,
+          `${name} takes at most ${widestLogs} blocks in a log query, so that a query of ${logBlocks} blocks costs ${calls} calls.${widest ? " Add a node that takes more, or lower limits.logs.blocks." : " Other nodes take more, and are asked first."}`,
       ),
     ...usable
       .filter(({ vendorLimits, widestLogs }) => vendorLimits.logBlocks && widestLogs === undefined)
       .map(({ name, vendorLimits }) => `${name} takes log queries of ${vendorLimits.logBlocks}.`),
     ...usable
       .filter(({ vendorLimits, takesBatches }) => vendorLimits.batches && takesBatches !== "no")
-      .map(({ name, vendorLimits }) => `${name} says of batches: ${vendorLimits.batches}.`),
+      .map(
+        ({ name, vendorLimits }) => `${name} has these limits on batches: ${vendorLimits.batches}.`,
+      ),
     ...usable
       .filter(({ takesBatches }) => takesBatches === "no")
-      .map(({ name }) => `${name} takes no batches: each call is a request there.`),
+      .map(({ name }) => `${name} takes no batches: each call to it is a request of its own.`),
   ];
 }
 
@@ -83,19 +85,19 @@ function missingMethods(usable: readonly Usable[]): readonly string[] {
     ...(hasReceipts
       ? []
       : [
-          "no node has the receipts of a block in one call: each block costs a call a transaction. Add one with eth_getBlockReceipts.",
+          "no node has the receipts of a block in one call: each block costs one call for each transaction. Add a node with eth_getBlockReceipts.",
         ]),
     ...(hasTraces || mayHave(debug)
       ? []
       : [
-          "no node has traces, and trace_* is refused. Open debug_* at a node of yours (geth --http.api …,debug), or add one with trace_* (Erigon, reth, Nethermind).",
+          "no node has traces, and trace_* is refused. Open debug_* at a node of yours (geth --http.api …,debug), or add a node with trace_* (Erigon, reth, Nethermind).",
           ...usable
             .filter(({ vendorLimits }) => vendorLimits.traces)
             .map(({ name, vendorLimits }) => `${name} has traces ${vendorLimits.traces}.`),
         ]),
     ...(!hasTraces && has(debug)
       ? [
-          "trace_* is made from debug_*, which nodes take longer for. With many traces, add a node with trace_* (Erigon, reth, Nethermind).",
+          "the gateway makes trace_* from debug_*, which takes nodes longer. With many traces, add a node with trace_* (Erigon, reth, Nethermind).",
         ]
       : []),
   ];
@@ -106,7 +108,7 @@ function archive(usable: readonly Usable[]): string[] {
   const newest = reaches.flatMap((reach) => (reach.kind === "part" ? [reach.atMost] : []));
   if (newest.length < usable.length) return [];
   return [
-    `no node has the state of blocks older than the newest ${Math.max(...newest)}: calls about older ones are refused. Add an archive node if callers need them.`,
+    `no node has the state of blocks older than the newest ${Math.max(...newest)}: calls about older blocks are refused. Add an archive node if callers need them.`,
   ];
 }
 
@@ -114,19 +116,19 @@ const push = (usable: readonly Usable[]): string[] =>
   usable.some(({ url }) => /^(wss?|ipc):/i.test(url))
     ? []
     : [
-        "new blocks are polled for, since no node is reached over WebSocket or IPC. Write the wss:// URL of one, and they are pushed.",
+        "the gateway polls for new blocks, since it reaches no node over WebSocket or IPC. Use the wss:// URL of a node, so that new blocks are pushed.",
       ];
 
 function others(usable: readonly Usable[]): string[] {
   const [only] = usable;
   if (usable.length === 1)
     return [
-      `${only?.name} is the only node in use: when it fails, the network does. Add a second one.`,
+      `${only?.name} is the only node in use: when it fails, so does the network. Add a second node.`,
     ];
   const vendors = new Set(usable.map(({ vendor }) => vendor));
   return vendors.size > 1
     ? []
     : [
-        `all nodes are ${only?.vendor}'s: what fails there fails here. Add one of another vendor, or of your own.`,
+        `all nodes are of the vendor ${only?.vendor}: when it fails, so does the network. Add a node of another vendor, or of your own.`,
       ];
 }

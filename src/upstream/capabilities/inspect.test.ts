@@ -13,7 +13,7 @@ const EVM: Script = {
   trace_get: '"error":{"code":-32602,"message":"no such transaction"}',
 };
 
-const NO_BLOCK = "no newest block in its answer: does it still sync?";
+const NO_BLOCK = "its answer has no newest block: is the node still syncing?";
 
 type Script = Record<string, string | ((params: readonly string[]) => string)>;
 
@@ -75,10 +75,10 @@ describe("what is found out about a node", () => {
     [
       "another chain",
       { eth_chainId: '"result":"0x2"' },
-      "is on chain 2, the configuration wants 1",
+      "is on chain 2, but the configuration says 1",
     ],
-    ["no chain id", { eth_chainId: '"result":null' }, "no chain id in its answer"],
-    ["a chain id that is no JSON", { eth_chainId: '"result":[0x1]' }, "no chain id in its answer"],
+    ["no chain id", { eth_chainId: '"result":null' }, "its answer has no chain id"],
+    ["a chain id that is no JSON", { eth_chainId: '"result":[0x1]' }, "its answer has no chain id"],
     ["no block", { eth_getBlockByNumber: '"result":null' }, NO_BLOCK],
     ["a broken block", { eth_getBlockByNumber: '"result":{x}' }, NO_BLOCK],
   ])("is that it has %s", async (_, answers, want) => {
@@ -143,7 +143,7 @@ describe("what is found out about a node", () => {
       { connection, clock, traitsOf: traitsOf("evm") },
     );
     expect(renderInspection("n / a", inspection)).toEqual([
-      "✗ n / a: nothing listens there (ECONNREFUSED): does the node run, and is the port right?",
+      "✗ n / a: nothing listens there (ECONNREFUSED): is the node running, and is the port right?",
     ]);
   });
 
@@ -152,7 +152,7 @@ describe("what is found out about a node", () => {
     { keeps: 5_000, want: "the newest 5000 blocks" },
     {
       keeps: 20_000,
-      want: "all 10001 blocks so far: the chain is too young to show whether it drops old ones",
+      want: "all 10001 blocks so far: the chain is too young to show whether the node drops old ones",
     },
     { keeps: 0, want: "the newest 1 blocks at most" },
   ])("is the state of $want when it keeps $keeps", async ({ keeps, want }) => {
@@ -218,10 +218,13 @@ function stateLine(head: number): string | undefined {
 }
 
 it.each([
-  [57, "state of all 58 blocks so far: the chain is too young to show whether it drops old ones"],
+  [
+    57,
+    "state of all 58 blocks so far: the chain is too young to show whether the node drops old ones",
+  ],
   [
     99_999,
-    "state of all 100000 blocks so far: the chain is too young to show whether it drops old ones",
+    "state of all 100000 blocks so far: the chain is too young to show whether the node drops old ones",
   ],
   [100_000, "state of all blocks"],
 ])("a node that has the first state of a chain of head %i has the %s", (head, want) => {

@@ -46,7 +46,10 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
   const found = await ask(...questions.newestBlock);
   const head = found.kind === "result" ? newestBlockIn(found.json) : undefined;
   if (!head)
-    return { kind: "unusable", reason: "no newest block in its answer: does it still sync?" };
+    return {
+      kind: "unusable",
+      reason: "its answer has no newest block: is the node still syncing?",
+    };
   const clientVersion = versionIn(await ask(...questions.version));
   const methods = isBrief ? [] : await askMethods(family, ask);
   const capabilities = new Capabilities(parts);
@@ -138,7 +141,7 @@ export function renderInspection(name: string, inspection: Inspection): string[]
       return [`✗ ${name}: ${inspection.reason}`];
     case "wrong chain":
       return [
-        `✗ ${name}: is on chain ${inspection.chainId}, the configuration wants ${inspection.want}`,
+        `✗ ${name}: is on chain ${inspection.chainId}, but the configuration says ${inspection.want}`,
       ];
     case "usable": {
       const { clientVersion, chainId, head, has, lacks, unclear, reaches } = inspection;
@@ -159,7 +162,7 @@ export function renderInspection(name: string, inspection: Inspection): string[]
 export type TakesBatches = "yes" | "no" | "nobody knows";
 
 export const renderBatches = (takesBatches: TakesBatches): string =>
-  `    batches: ${{ yes: "yes", no: "no, calls are sent each by itself", "nobody knows": "not known" }[takesBatches]}`;
+  `    batches: ${{ yes: "yes", no: "no, each call is sent by itself", "nobody knows": "not known" }[takesBatches]}`;
 
 /** The knowledge that earlier runs gained from replies to callers' calls. */
 export function renderMemory({ version, missing, widestLogs, batch }: CapabilityRecord): string[] {
@@ -186,7 +189,7 @@ const LONGEST_PRUNING_WINDOW = 100_000;
 /** The words for a reach that is limited to the newest blocks. */
 function newest(reach: KnownReach, head: number): string {
   if (reach.kind === "all" && head < LONGEST_PRUNING_WINDOW)
-    return `all ${head + 1} blocks so far: the chain is too young to show whether it drops old ones`;
+    return `all ${head + 1} blocks so far: the chain is too young to show whether the node drops old ones`;
   if (reach.kind !== "part") return whole(reach.kind);
   const { newest: least, atMost } = reach;
   if (least === 0) return `the newest ${atMost} blocks at most`;

@@ -96,7 +96,10 @@ export function reachProbes(family: Family, head: number): readonly Probe[] {
   const [state] = QUESTIONS[family].state;
   const block = head - RECENT_DEPTH;
   if (!state || block <= FIRST.state) return probes.filter(({ about }) => about.block <= head);
-  return [...probes, { ...asked(state, { reach: "state", block }), name: `${state[0]} of late` }];
+  return [
+    ...probes,
+    { ...asked(state, { reach: "state", block }), name: `${state[0]} of a recent block` },
+  ];
 }
 
 /** Whether the node answered the probe; the reply that the method is missing counts, too. */

@@ -34,8 +34,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- /* What would be rendered and not work. */ -}}
 {{- define "headgate.mistakes" -}}
-{{- if ne (int (dig "listen" "port" 8545 .Values.config)) 8545 }}{{ fail "config.listen.port: pods listen at 8545; callers' port is service.port" }}{{ end -}}
-{{- if ne (int (dig "admin" "listen" "port" 8546 .Values.config)) 8546 }}{{ fail "config.admin.listen.port: pods listen at 8546" }}{{ end -}}
+{{- if ne (int (dig "listen" "port" 8545 .Values.config)) 8545 }}{{ fail "config.listen.port: pods always listen at 8545; service.port sets the port for callers" }}{{ end -}}
+{{- if ne (int (dig "admin" "listen" "port" 8546 .Values.config)) 8546 }}{{ fail "config.admin.listen.port: pods always listen at 8546" }}{{ end -}}
 {{- if and (not .Values.redis.enabled) (not .Values.config.state) (or .Values.autoscaling.enabled (gt (int .Values.replicas) 1)) }}{{ fail "config.state: several gateways need a Redis to share keys and limits: name one, or set redis.enabled" }}{{ end -}}
 {{- end }}
 

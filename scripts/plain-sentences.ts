@@ -45,7 +45,7 @@ function* linesOf(document: string): Generator<Passage> {
 
 const sentencesIn = (text: string): string[] =>
   text
-    .split(/(?<=[.!?:;]) +(?=[A-Z@])| +(?=@(?:returns|param|throws) )/)
+    .split(/(?<=[.!?:;]) +(?=[A-Z@`])| +(?=@(?:returns|param|throws) )/)
     .map((sentence) => sentence.trim().replace(TAG, ""));
 
 function tellHeadless(file: string, passages: Iterable<Passage>): void {

@@ -30,7 +30,7 @@ export type CloseReason = keyof typeof CLOSES;
 export type CutReason = "silent" | "flood" | "broken" | "scarce" | "late";
 
 /** The answer to a message, or the reason to close the socket. */
-export type MessageOutcome = RpcResponse | CloseReason;
+type MessageOutcome = RpcResponse | CloseReason;
 
 /** Made once, since each error captures a stack trace. */
 const CLOSED = new Error("the socket is closed");

@@ -5,7 +5,11 @@ const syncing = { kind: "failed", reason: "the node is syncing" } as const;
 const outOfTime = { kind: "failed", reason: "the node ran out of time", isReported: true } as const;
 const behindIt = { kind: "failed", reason: "the provider has no node behind it" } as const;
 const alone = { kind: "failed", reason: "the node has lost its peers" } as const;
-const inside = { kind: "failed", reason: "the node had an internal error", isReported: true } as const;
+const inside = {
+  kind: "failed",
+  reason: "the node had an internal error",
+  isReported: true,
+} as const;
 
 export const FAILING_NODES: readonly Dialect[] = [
   {

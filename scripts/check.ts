@@ -7,7 +7,7 @@ const CHECKS = [
   "biome check --error-on-warnings .",
   "node node_modules/typescript-7/bin/tsc",
   "node node_modules/typescript-7/bin/tsc --project web",
-  "node scripts/questions.ts",
+  "node scripts/pure-queries.ts",
   "node scripts/type-names.ts",
   "node scripts/named-files.ts",
   "node scripts/plain-sentences.ts",

@@ -10,7 +10,7 @@ import type { Config } from "./config/schema.ts";
 import { urlOf } from "./config/server-settings.ts";
 import { Configuration, type ConfigurationSource } from "./gateway/configuration.ts";
 import { Networks } from "./gateway/networks.ts";
-import { openProcessParts, untilStoresAreFree } from "./gateway/process-parts.ts";
+import { openProcessParts, waitForStores } from "./gateway/process-parts.ts";
 import { Reload } from "./gateway/reload.ts";
 import { ServerSide } from "./gateway/server-side.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -44,7 +44,7 @@ export type GatewayParts = {
 /** Starts a gateway in this process. @throws Error when a port cannot be taken; then the parts are closed again. */
 export async function startGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   const { clock, log } = parts;
-  await untilStoresAreFree(config, parts);
+  await waitForStores(config, parts);
   const options = { processes: 1 };
   const opened = await openProcessParts(config, options, parts);
   const { watch, incidents, common, drains, ...own } = opened;
@@ -82,7 +82,7 @@ export async function startGateway(config: Config, parts: GatewayParts): Promise
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => serverSide.whyNotReady(),
-    calls: async () => serverSide.tailedCalls(),
+    calls: async () => serverSide.slowCalls(),
     trials: serverSide.trials,
     incidents: async () => incidents.all(),
     drain: async (node, by) =>
@@ -100,7 +100,7 @@ export async function startGateway(config: Config, parts: GatewayParts): Promise
     await serverSide.close();
     drains.close();
     if (why !== undefined) drains.tellAtEnd();
-    // This unlocks the stores: a new gateway that waits for them in `untilStoresAreFree` goes on here.
+    // This unlocks the stores: a new gateway that waits for them in `waitForStores` goes on here.
     await networks.close();
     await thread.close();
     await noted;

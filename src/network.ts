@@ -21,7 +21,7 @@ import { RelayedSubscriptions } from "./filters/relayed-subscriptions.ts";
 import { Subscriptions } from "./filters/subscriptions.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
-import { Occupancy } from "./lib/mutex.ts";
+import { UseCount } from "./lib/mutex.ts";
 import type { Turns } from "./lib/turns.ts";
 import { type Catalogue, catalogueFor, traitsOf } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
@@ -114,7 +114,7 @@ const staleText = (head: number, { kind, ms }: Staleness): string => {
 
 export class Network {
   /** The requests under way. A reload that removes the network waits for them before it closes the network. */
-  readonly requests = new Occupancy();
+  readonly requests = new UseCount();
   facts: NetworkFacts;
   catalogue: Catalogue;
   readonly pool: Pool;
@@ -272,10 +272,10 @@ export class Network {
     const known = this.#documents.get(grant);
     if (known) return known;
     const { name: network, chainId } = this.facts;
-    const { methods, passedOn } = this.catalogue;
+    const { methods, forwarded } = this.catalogue;
     const offered = (all: readonly Method[]): readonly Method[] =>
       all.filter((method) => grant.scope.offers(method));
-    const options = { network, chainId, methods: offered(methods), passedOn: offered(passedOn) };
+    const options = { network, chainId, methods: offered(methods), forwarded: offered(forwarded) };
     const document = JSON.stringify(openRpcDocument(options));
     this.#documents.set(grant, document);
     return document;

@@ -7,7 +7,7 @@ import { Notices } from "./components/notices.tsx";
 import { Shell } from "./components/shell.tsx";
 import { Loading } from "./components/states.tsx";
 import { Api } from "./lib/api.ts";
-import { type App, AppContext, type Notice, useApp, type Who } from "./lib/app.ts";
+import { type App, AppContext, type Notice, type SessionState, useApp } from "./lib/app.ts";
 import { History } from "./lib/history.ts";
 import { type Live, LiveStream } from "./lib/live.ts";
 import { browser } from "./lib/platform.ts";
@@ -41,7 +41,7 @@ const HIDDEN_MS = 10_000;
 
 function createApp(): App & { readonly stream: LiveStream } {
   const platform = browser;
-  const session = new Store<Who>(undefined);
+  const session = new Store<SessionState>(undefined);
   const notices = new Store<readonly Notice[]>([]);
   const history = new History();
   const api = new Api({
@@ -51,12 +51,12 @@ function createApp(): App & { readonly stream: LiveStream } {
   });
   platform.hearTabs((what) => {
     if (what === "logged out") session.set({});
-    else if (!session.value?.operator) void lookWho(api, session);
+    else if (!session.value?.operator) void readSession(api, session);
   });
   const stream = new LiveStream({
     platform,
     open: (path) => new EventSource(path),
-    onRefused: () => void lookWho(api, session),
+    onRefused: () => void readSession(api, session),
     onStatus: (status, atMs) => history.add(Math.floor(atMs / 1_000), figuresOf(status)),
     onHistory: ({ past }, atMs) => {
       for (const then of past)
@@ -73,7 +73,7 @@ function createApp(): App & { readonly stream: LiveStream } {
 }
 
 /** Asks the gateway for the session's operator; while the gateway does not answer, nothing changes. */
-const lookWho = (api: Api, session: Store<Who>): Promise<void> =>
+const readSession = (api: Api, session: Store<SessionState>): Promise<void> =>
   api.ask<AdminSession>("GET", "session").then(
     (who) => {
       const known = session.value?.operator;
@@ -85,7 +85,7 @@ const lookWho = (api: Api, session: Store<Who>): Promise<void> =>
   );
 
 /** The gateway does not know the session: it is older than twelve hours, or the gateway has restarted. */
-function endSession(session: Store<Who>): void {
+function endSession(session: Store<SessionState>): void {
   const { operator, ended } = session.value ?? {};
   if (operator) session.set({ ended: operator });
   else if (!ended) session.set({});
@@ -119,8 +119,8 @@ function Console({ stream }: { stream: LiveStream }) {
   useStream(stream, who?.operator !== undefined);
   useEffect(() => {
     if (who) return;
-    void lookWho(api, session);
-    return platform.every(2_000, () => void lookWho(api, session));
+    void readSession(api, session);
+    return platform.every(2_000, () => void readSession(api, session));
   }, [who, api, session, platform]);
   if (!who) return <Loading what="the console" />;
   const { operator = who.ended } = who;

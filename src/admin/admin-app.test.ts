@@ -3,7 +3,7 @@ import { until } from "../../test/support/processes.ts";
 import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
 import { ROLES } from "../config/server-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { AdminServerParts } from "./admin-parts.ts";
+import type { AdminAppParts } from "./admin-parts.ts";
 import { covers } from "./admission.ts";
 import { declaredRoutes } from "./document.ts";
 import { ROLE } from "./routes.ts";
@@ -12,7 +12,7 @@ import { MOST_TRIES } from "./try-routes.ts";
 let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());
 
-const open = async (overrides: Partial<AdminServerParts> = {}) => {
+const open = async (overrides: Partial<AdminAppParts> = {}) => {
   const admin = await scriptedAdmin(overrides);
   close = admin.close;
   return admin;
@@ -71,7 +71,7 @@ describe("the admin API's way in", () => {
       throw errors.stateUnavailable();
     };
     const parts = { keys: { list }, state: { list } };
-    const { ask } = await open(parts as unknown as Partial<AdminServerParts>);
+    const { ask } = await open(parts as unknown as Partial<AdminAppParts>);
     for (const path of ["/keys", "/keys/app/usage/hours"])
       expect((await ask("GET", path)).json).toMatchObject({
         status: 503,

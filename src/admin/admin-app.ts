@@ -17,12 +17,12 @@ import {
 } from "../access/usage/usage-report.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { readRange } from "../lib/calendar.ts";
-import type { TailedCall } from "../observe/stories.ts";
+import type { SlowCall } from "../observe/stories.ts";
 import { requestIds } from "../server/listener.ts";
 import {
   type AdminApp,
+  type AdminAppParts,
   type AdminContext,
-  type AdminServerParts,
   actorOf,
   addressOf,
   MOST_TEXT_BYTES,
@@ -55,13 +55,13 @@ type AdminAppOptions = {
   /** Aborts when the admin server closes. */
   readonly ending?: AbortSignal;
   /** Called with the connection of each admitted request. */
-  readonly onLetIn?: (socket: Socket) => void;
+  readonly onAdmitted?: (socket: Socket) => void;
 };
 
 /** The admin API as a listener for Node's HTTP server. */
 export function adminListener(
   options: AdminAppOptions,
-  parts: AdminServerParts,
+  parts: AdminAppParts,
 ): ReturnType<typeof getRequestListener> {
   const app = adminApp(options, parts);
   const nextUnreadableId = requestIds();
@@ -76,7 +76,7 @@ const unreadable = (requestId: string): Response => {
   return problemResponse(new Problem(400, "the request cannot be read", { headers }));
 };
 
-export function adminApp(options: AdminAppOptions, parts: AdminServerParts): AdminApp {
+export function adminApp(options: AdminAppOptions, parts: AdminAppParts): AdminApp {
   const nextRequestId = requestIds();
   const app: AdminApp = new OpenAPIHono({
     defaultHook: (result) => {
@@ -112,7 +112,7 @@ export function adminApp(options: AdminAppOptions, parts: AdminServerParts): Adm
     if (operator instanceof Problem) return refuse(context, operator);
     context.set("operator", operator);
     const socket = context.env?.incoming?.socket;
-    if (socket) options.onLetIn?.(socket);
+    if (socket) options.onAdmitted?.(socket);
     await next();
   });
   app.use("*", boundedBody);
@@ -149,7 +149,7 @@ async function boundedBody({ req }: AdminContext, next: Next): Promise<void> {
 }
 
 /** The router finds the check by the same path as the handler, so no request reaches the handler without the check. */
-function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminServerParts): void {
+function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminAppParts): void {
   const needed = route[ROLE];
   if (needed === undefined) return; // this route needs no token
   app.on(route.method.toUpperCase(), route.getRoutingPath(), async (context, next) => {
@@ -163,7 +163,7 @@ function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminSer
 }
 
 /** Delays the refusal of a wrong or missing token, the longer the more of them an address sends. */
-async function slowDown(context: AdminContext, parts: AdminServerParts): Promise<void> {
+async function slowDown(context: AdminContext, parts: AdminAppParts): Promise<void> {
   const { guesses, clock, log } = parts;
   const address = addressOf(context);
   const verdict = guesses.judge(address, clock.now());
@@ -175,7 +175,7 @@ async function slowDown(context: AdminContext, parts: AdminServerParts): Promise
 
 function problemOf(
   error: Error,
-  { log, requestId }: { log: AdminServerParts["log"]; requestId: string },
+  { log, requestId }: { log: AdminAppParts["log"]; requestId: string },
 ): Problem {
   if (error instanceof Problem) return error;
   // Operators get some errors of calls too, such as the one that the state cannot be reached.
@@ -190,7 +190,7 @@ function problemOf(
 const retryAfterOf = ({ retryAfter }: RpcError) =>
   retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } };
 
-type KeyParts = Pick<AdminServerParts, "keys" | "log" | "audit">;
+type KeyParts = Pick<AdminAppParts, "keys" | "log" | "audit">;
 
 function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
   const { keys } = parts;
@@ -198,7 +198,7 @@ function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
   app.openapi(keyRoutes.create, async (context) => {
     const body = await readBody(context);
     const change = { context, parts, what: "a key was made", details: settingsIn(body) };
-    return context.json(await shownOf(await keys.create(body), change), 201);
+    return context.json(await keyAfter(await keys.create(body), change), 201);
   });
   app.openapi(keyRoutes.show, async (context) =>
     context.json(await keyOf(context.req.valid("param").name, parts), 200),
@@ -207,7 +207,7 @@ function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
 }
 
 /** @throws Problem 404 when there is no key with this name. */
-async function keyOf(name: string, { keys }: Pick<KeyParts, "keys">): Promise<Shown> {
+async function keyOf(name: string, { keys }: Pick<KeyParts, "keys">): Promise<KeyView> {
   const key = await keys.show(name);
   if (!key) throw problems.unknown(`there is no key of the name ${name}`);
   return key;
@@ -220,13 +220,16 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
     const body = await readBody(context);
     const what = "a key's settings were changed";
     const change = { context, parts, what, details: settingsIn(body) };
-    return context.json(await shownOf(await keys.update(name, body), change), 200);
+    return context.json(await keyAfter(await keys.update(name, body), change), 200);
   });
   app.openapi(keyRoutes.rotate, async (context) => {
     const { name } = context.req.valid("param");
     const { overlap: overlapMs = OVERLAP_MS } = await readBodyAs(context, rotation);
     const outcome = await keys.rotate(name, { overlapMs });
-    return context.json(await shownOf(outcome, { context, parts, what: "a key was rotated" }), 200);
+    return context.json(
+      await keyAfter(outcome, { context, parts, what: "a key was rotated" }),
+      200,
+    );
   });
   for (const [act, done] of [
     ["revoke", "revoked"],
@@ -236,7 +239,7 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
     app.openapi(keyRoutes[act], async (context) => {
       const outcome = await keys[act](context.req.valid("param").name);
       const change = { context, parts, what: `a key was ${done}` };
-      return context.json(await shownOf(outcome, change), 200);
+      return context.json(await keyAfter(outcome, change), 200);
     });
 }
 
@@ -244,21 +247,24 @@ type KeyChange = {
   readonly context: AdminContext;
   readonly parts: KeyParts;
 } & Pick<Change, "what" | "details">;
-type Making = Awaited<ReturnType<KeyBook["create"]>>;
-type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
-type Shown = Extract<Changing, { kind: "changed" }>["key"];
+type KeyMadeOutcome = Awaited<ReturnType<KeyBook["create"]>>;
+type KeyChangedOutcome = Awaited<ReturnType<KeyBook["revoke"]>>;
+type KeyView = Extract<KeyChangedOutcome, { kind: "changed" }>["key"];
 
 /** The names of the settings in the body of a request, without the key's name. */
 const settingsIn = (body: Readonly<Record<string, unknown>>): readonly string[] =>
   Object.keys(body).filter((name) => name !== "name");
 
 /** Notes a change in the audit trail, and returns the key after it. @throws Problem when the key was not changed. */
-async function shownOf(outcome: Making, change: KeyChange): Promise<Shown & { key: string }>;
-async function shownOf(outcome: Changing, change: KeyChange): Promise<Shown>;
-async function shownOf(
-  outcome: Making | Changing,
+async function keyAfter(
+  outcome: KeyMadeOutcome,
+  change: KeyChange,
+): Promise<KeyView & { key: string }>;
+async function keyAfter(outcome: KeyChangedOutcome, change: KeyChange): Promise<KeyView>;
+async function keyAfter(
+  outcome: KeyMadeOutcome | KeyChangedOutcome,
   { context, parts, ...change }: KeyChange,
-): Promise<Shown & { key?: string }> {
+): Promise<KeyView & { key?: string }> {
   switch (outcome.kind) {
     case "mistakes":
       throw problems.mistakes(outcome.mistakes);
@@ -282,7 +288,7 @@ type WantedCalls = Partial<Record<"network" | "key" | "method" | "outcome", stri
   readonly slowerThanMs?: number | undefined;
 };
 
-const isWanted = (call: TailedCall, { slowerThanMs = 0, ...wanted }: WantedCalls): boolean =>
+const isWanted = (call: SlowCall, { slowerThanMs = 0, ...wanted }: WantedCalls): boolean =>
   call.ms >= slowerThanMs &&
   (["network", "key", "method", "outcome"] as const).every(
     (name) => wanted[name] === undefined || wanted[name] === call[name],
@@ -290,7 +296,7 @@ const isWanted = (call: TailedCall, { slowerThanMs = 0, ...wanted }: WantedCalls
 
 type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", string | undefined>>>;
 
-function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
+function addOperationAnswers(app: AdminApp, parts: AdminAppParts): void {
   const { metrics, networks, clock } = parts;
   const startedAtMs = clock.now();
   let document: ReturnType<typeof adminDocument> | undefined; // made at the first request for it, since it takes memory
@@ -327,7 +333,7 @@ function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
   });
 }
 
-function addNodeAnswers(app: AdminApp, parts: AdminServerParts): void {
+function addNodeAnswers(app: AdminApp, parts: AdminAppParts): void {
   for (const [act, isDrained] of [
     ["drain", true],
     ["undrain", false],
@@ -346,7 +352,7 @@ function addNodeAnswers(app: AdminApp, parts: AdminServerParts): void {
 /** Answers health probes, which have no token. On this port they do not use up callers' connections. */
 function addHealthAnswers(
   app: AdminApp,
-  { whyNotReady }: Pick<AdminServerParts, "whyNotReady">,
+  { whyNotReady }: Pick<AdminAppParts, "whyNotReady">,
 ): void {
   app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
   app.openapi(operationRoutes.readiness, async (context) => {
@@ -357,7 +363,7 @@ function addHealthAnswers(
   });
 }
 
-function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
+function addUsageReports(app: AdminApp, parts: AdminAppParts): void {
   app.openapi(operationRoutes.usage, async (context) => {
     const { format, rows, ...asked } = context.req.valid("query");
     return answerUsageReport(context, await readUsageReport(parts, asked), { format, rows });
@@ -376,7 +382,7 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
 }
 
 /** The usage of a key by hour. @throws Problem 404 for a key that is unknown and has no usage. */
-async function hoursOf({ state, keys, clock }: AdminServerParts, key: string) {
+async function hoursOf({ state, keys, clock }: AdminAppParts, key: string) {
   const hours = await readUsageHours(state, { key, nowMs: clock.wallTime() });
   if (hours.every(({ calls, refused }) => calls + refused === 0)) await keyOf(key, { keys });
   return { hours };
@@ -387,7 +393,7 @@ const MOST_DAYS = 400;
 
 /** Checks the range, reads the usage, and adds costs. @throws Problem 422 for a wrong range. */
 async function readUsageReport(
-  { state, clock, prices }: Pick<AdminServerParts, "state" | "clock" | "prices">,
+  { state, clock, prices }: Pick<AdminAppParts, "state" | "clock" | "prices">,
   { from, to, ...which }: UsageAsked,
 ): Promise<UsageReport> {
   const range = readRange({ from, to }, { wallTimeMs: clock.wallTime(), mostDays: MOST_DAYS });

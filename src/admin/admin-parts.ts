@@ -12,7 +12,7 @@ import { isMapping } from "../config/units.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { TailedCall } from "../observe/stories.ts";
+import type { SlowCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import type { State } from "../state/state.ts";
@@ -53,7 +53,7 @@ type ConfigurationFile = {
   ): Promise<FileReplaced>;
 };
 
-export type AdminServerParts = {
+export type AdminAppParts = {
   readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused"> & {
     certificateExpires(port: "admin", atMs: number): void;
   };
@@ -67,8 +67,8 @@ export type AdminServerParts = {
   readonly networks: () => Promise<Status["networks"]>;
   /** The reasons why networks are not ready, one line each; empty when all are ready. */
   readonly whyNotReady: () => Promise<readonly string[]>;
-  /** The tail of slow and failed calls, newest first. */
-  readonly calls: () => Promise<readonly TailedCall[]>;
+  /** The slow and failed calls, newest first. */
+  readonly calls: () => Promise<readonly SlowCall[]>;
   /** Makes the calls that operators try as one of the keys. */
   readonly trials: Pick<CallTrials, "try" | "describe">;
   /** The recent incidents of each process. */
@@ -142,7 +142,7 @@ export const actorOf = (context: AdminContext): Actor => ({
 /** Logs a change, and adds it to the audit trail. */
 export async function noteChange(
   context: AdminContext,
-  { log, audit }: Pick<AdminServerParts, "log" | "audit">,
+  { log, audit }: Pick<AdminAppParts, "log" | "audit">,
   change: Change,
 ): Promise<void> {
   const { what, details: _, ...about } = change;
@@ -155,7 +155,7 @@ type ShownUpstream = Status["networks"][number]["upstreams"][number];
 
 /** The status of one upstream: a part of its snapshot, copied field by field. */
 export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
-  const { upstream, head, lagBlocks, lagSeconds, isElsewhere, drained } = snapshot;
+  const { upstream, head, lagBlocks, lagSeconds, isOnOtherBranch, drained } = snapshot;
   const { inFlight, lackedMethods, lacked, reaches } = snapshot;
   const { perSecond, pausedForMs, monthUsed, monthLeft } = snapshot.budget;
   return {
@@ -164,7 +164,7 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
     head,
     lagBlocks,
     lagSeconds,
-    isElsewhere,
+    isElsewhere: isOnOtherBranch,
     isDrained: drained !== undefined,
     ...(drained && { drained: { who: drained.who, at: drained.at } }),
     inFlight,
@@ -178,5 +178,5 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
   };
 }
 
-/** A call of the tail without `members`, which only the story of a batch has. */
-export const shownCall = ({ members: _, ...call }: TailedCall) => call;
+/** A slow or failed call without `members`, which only the story of a batch has. */
+export const shownCall = ({ members: _, ...call }: SlowCall) => call;

@@ -11,10 +11,10 @@ import { Connections } from "../server/connections.ts";
 import { hasOneHost, Listener } from "../server/listener.ts";
 import { Handshakes } from "../server/refusals.ts";
 import type { State } from "../state/state.ts";
-import type { AdminServerParts } from "./admin-parts.ts";
+import type { AdminAppParts } from "./admin-parts.ts";
 import { type Tokens, tokensOf } from "./admission.ts";
 
-export type AdminParts = Omit<AdminServerParts, "keys" | "prices" | "guesses"> & {
+export type AdminServerParts = Omit<AdminAppParts, "keys" | "prices" | "guesses"> & {
   readonly state: State;
   readonly clock: Clock;
   readonly log: Logger;
@@ -54,7 +54,7 @@ export class AdminServer {
   #prices: PriceList | undefined;
   readonly #log: Logger;
 
-  constructor(config: Config, given: AdminParts) {
+  constructor(config: Config, given: AdminServerParts) {
     const { state, clock, log } = given;
     this.#log = log;
     this.#keys = new KeyBook(
@@ -62,7 +62,7 @@ export class AdminServer {
       { state, clock },
     );
     this.#prices = pricesOf(config);
-    const parts: AdminServerParts = {
+    const parts: AdminAppParts = {
       ...given,
       keys: this.#keys,
       prices: () => this.#prices,
@@ -70,11 +70,11 @@ export class AdminServer {
     };
     this.#tokens = tokensOf(config.admin);
     const { host, port, tls } = config.admin.listen;
-    const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
+    const onAdmitted = (socket: Socket): void => this.#connections.markAdmitted(socket);
     const { signal: ending } = this.#ending;
     this.#read = async () => {
       const { adminListener } = await import("./admin-app.ts");
-      return adminListener({ tokens: () => this.#tokens, onLetIn, ending }, parts);
+      return adminListener({ tokens: () => this.#tokens, onAdmitted, ending }, parts);
     };
     const handshakes = new Handshakes(HANDSHAKES, {
       connections: {
@@ -116,7 +116,7 @@ export class AdminServer {
     this.#keys.reconfigure(configuredIn(config));
     this.#prices = pricesOf(config);
     this.#tokens = tokensOf(config.admin);
-    this.#listener.certify(config.admin.listen.tls);
+    this.#listener.setCertificate(config.admin.listen.tls);
   }
 
   /** Begins to listen. @returns The port: a free one if the configured port is 0. */
@@ -146,7 +146,7 @@ export class AdminServer {
   close(): Promise<void> {
     this.#ending.abort();
     const closed = this.#listener.close();
-    this.#listener.cut();
+    this.#listener.terminate();
     return closed;
   }
 }

@@ -101,7 +101,7 @@ export function otherPage({ verb, header, isEncrypted }: AdminRequest): Problem 
     site === undefined
       ? isOwnOrigin(header, isEncrypted) && (isRead || header("origin") !== undefined)
       : site === "same-origin" || (site === "none" && isRead);
-  return isOwn ? undefined : problems.elsewhere("pages of other sites are refused");
+  return isOwn ? undefined : problems.forbidden("pages of other sites are refused");
 }
 
 /** The console sends this header with changes. A page of another site needs permission for it (CORS), and gets none. */
@@ -110,7 +110,7 @@ const CONSOLE_HEADER = "x-headgate-console";
 const notOfConsole = ({ verb, header }: AdminRequest): Problem | undefined =>
   READING.has(verb) || header(CONSOLE_HEADER) !== undefined
     ? undefined
-    : problems.elsewhere(`a change by a session needs the header ${CONSOLE_HEADER}`);
+    : problems.forbidden(`a change by a session needs the header ${CONSOLE_HEADER}`);
 
 /** Whether a role includes the rights of the needed role. */
 export const covers = (role: Role, needed: Role): boolean =>
@@ -120,7 +120,7 @@ export const covers = (role: Role, needed: Role): boolean =>
 function otherHost({ header }: AdminRequest): Problem | undefined {
   const host = (header("host") ?? "").replace(/:\d*$/, "");
   if (isLoopback(host)) return undefined;
-  return problems.elsewhere(
+  return problems.forbidden(
     "without admin.token, the header Host must be localhost, 127.0.0.1 or [::1]",
   );
 }
@@ -129,7 +129,7 @@ function otherSite({ header, isEncrypted }: AdminRequest): Problem | undefined {
   const site = header("sec-fetch-site") ?? "none";
   if (isOwnOrigin(header, isEncrypted) && (site === "none" || site === "same-origin"))
     return undefined;
-  return problems.elsewhere("without admin.token, pages of other sites are refused");
+  return problems.forbidden("without admin.token, pages of other sites are refused");
 }
 
 /** Whether the request's `Origin` is this host, or left out. */

@@ -2,8 +2,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   type AdminApp,
+  type AdminAppParts,
   type AdminContext,
-  type AdminServerParts,
   actorOf,
   MOST_TEXT_BYTES,
   readBodyAs,
@@ -56,7 +56,7 @@ export const configurationRoutes = {
 
 export function addConfigurationAnswers(
   app: AdminApp,
-  { configuration: file, log }: Pick<AdminServerParts, "configuration" | "log">,
+  { configuration: file, log }: Pick<AdminAppParts, "configuration" | "log">,
 ): void {
   app.openapi(configurationRoutes.show, async (context) => {
     const shown = await file.shown();

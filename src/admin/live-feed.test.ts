@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
 import { Metrics } from "../observe/metrics.ts";
-import type { AdminServerParts } from "./admin-parts.ts";
+import type { AdminAppParts } from "./admin-parts.ts";
 import { LiveFeed, PastCharts } from "./live-feed.ts";
 import type { LiveHistory, LiveStatus, Status } from "./schemas.ts";
 
@@ -16,9 +16,7 @@ const network: Status["networks"][number] = {
 };
 const call = { network: "main", method: "eth_chainId", computeUnits: 1, seconds: 0.001 } as const;
 
-function feedOf(
-  overrides: Partial<Pick<AdminServerParts, "networks" | "calls" | "incidents">> = {},
-) {
+function feedOf(overrides: Partial<Pick<AdminAppParts, "networks" | "calls" | "incidents">> = {}) {
   const clock = new FakeClock();
   const metrics = new Metrics();
   let looks = 0;
@@ -97,19 +95,19 @@ it("says when it cannot be made, and goes on", async () => {
 });
 
 it("tells each slow or failed call once", async () => {
-  const tailed = (id: string) => ({ at: "2026", request: "r", id, steps: [], asked: [] });
-  let tail = [tailed("1")];
-  const { feed, clock } = feedOf({ calls: async () => tail as never });
+  const slowCall = (id: string) => ({ at: "2026", request: "r", id, steps: [], asked: [] });
+  let slowCalls = [slowCall("1")];
+  const { feed, clock } = feedOf({ calls: async () => slowCalls as never });
   const { told, next } = watching({ feed, clock });
   await next(0);
-  tail = [tailed("3"), tailed("2"), ...tail];
+  slowCalls = [slowCall("3"), slowCall("2"), ...slowCalls];
   await next(1_000);
   await next(1_000);
   const ids = told.map((each) => each?.calls.map(({ id }) => id));
   expect(ids).toEqual([["1"], ["3", "2"], []]);
 });
 
-async function openStream(overrides: Partial<AdminServerParts> = {}, token = TOKEN) {
+async function openStream(overrides: Partial<AdminAppParts> = {}, token = TOKEN) {
   const admin = await scriptedAdmin(overrides);
   onTestFinished(admin.close);
   const leaving = new AbortController();

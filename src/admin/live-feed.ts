@@ -6,17 +6,14 @@ import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { CountedMetrics } from "../observe/call-rates.ts";
 import { combinedIncidents } from "../observe/incidents.ts";
-import { type AdminApp, type AdminServerParts, requestOf, shownCall } from "./admin-parts.ts";
+import { type AdminApp, type AdminAppParts, requestOf, shownCall } from "./admin-parts.ts";
 import { type AdminRequest, covers, type Operator } from "./admission.ts";
 import { chartedOf, liveNetwork, type Sample } from "./live-network.ts";
 import { Problem, problems } from "./problem.ts";
 import { operationRoutes, ROLE } from "./routes.ts";
 import type { LiveStatus } from "./schemas.ts";
 
-export type LiveFeedParts = Pick<
-  AdminServerParts,
-  "networks" | "metrics" | "calls" | "incidents"
-> & {
+export type LiveFeedParts = Pick<AdminAppParts, "networks" | "metrics" | "calls" | "incidents"> & {
   readonly clock: Pick<Clock, "now" | "wallTime" | "sleep">;
 };
 
@@ -103,7 +100,7 @@ export class LiveFeed {
   async #made(): Promise<string> {
     const { calls, incidents, clock } = this.#parts;
     const asked = [this.#networksNow(), calls(), incidents()] as const;
-    const [networks, tail, happened] = await Promise.all(asked);
+    const [networks, slowCalls, happened] = await Promise.all(asked);
     const incidentsByNetwork = combinedIncidents(happened);
     const status: LiveStatus = {
       at: isoText(clock.wallTime()),
@@ -111,7 +108,7 @@ export class LiveFeed {
         const { evidence = [], reorganisations = [] } = incidentsByNetwork.get(each.network) ?? {};
         return { ...each, evidence, lastReorganisations: reorganisations };
       }),
-      calls: this.#newOf(tail).map(shownCall),
+      calls: this.#newOf(slowCalls).map(shownCall),
     };
     return JSON.stringify(status);
   }
@@ -132,12 +129,13 @@ export class LiveFeed {
   }
 
   /** The calls since the last event, newest first. */
-  #newOf(tail: Awaited<ReturnType<LiveFeedParts["calls"]>>): typeof tail {
-    const nameOf = ({ at, request, id }: (typeof tail)[number]): string => `${at} ${request} ${id}`;
-    const told = tail.findIndex((call) => nameOf(call) === this.#lastCall);
-    const [newest] = tail;
+  #newOf(calls: Awaited<ReturnType<LiveFeedParts["calls"]>>): typeof calls {
+    const nameOf = ({ at, request, id }: (typeof calls)[number]): string =>
+      `${at} ${request} ${id}`;
+    const told = calls.findIndex((call) => nameOf(call) === this.#lastCall);
+    const [newest] = calls;
     this.#lastCall = newest && nameOf(newest);
-    return tail.slice(0, told < 0 ? MOST_CALLS : Math.min(told, MOST_CALLS));
+    return calls.slice(0, told < 0 ? MOST_CALLS : Math.min(told, MOST_CALLS));
   }
 }
 

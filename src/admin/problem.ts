@@ -54,7 +54,7 @@ export const problems = {
       `at most ${most.ofToken} calls of one token, and ${most.ofAll} in all, are tried at once: wait for an answer`,
       { headers: { "Retry-After": "1" } },
     ),
-  elsewhere: (detail: string) => new Problem(403, detail),
+  forbidden: (detail: string) => new Problem(403, detail),
   notJson: () => new Problem(415, "send Content-Type: application/json"),
   malformed: (cause: unknown) => new Problem(400, "the body is not a JSON object", { cause }),
   lengthNotTold: () => new Problem(411, "send the body with a Content-Length, not in chunks"),

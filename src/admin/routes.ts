@@ -4,7 +4,6 @@ import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Role } from "../config/server-settings.ts";
 import {
   auditPage,
-  callTail,
   drained,
   listOf,
   liveHistory,
@@ -14,6 +13,7 @@ import {
   reloaded,
   session,
   shownKey,
+  slowCalls,
   status,
   usageHours,
   usageReport,
@@ -294,7 +294,7 @@ export const operationRoutes = {
         limit: number("The most calls in the response; left out: all."),
       }),
     },
-    responses: { 200: json(callTail, "The calls, newest first."), ...failures(422, 503) },
+    responses: { 200: json(slowCalls, "The calls, newest first."), ...failures(422, 503) },
   }),
   events: createRoute({
     ...{ tags: operation, ...at("get", "/events", "watchStatus", "read") },

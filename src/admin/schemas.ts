@@ -196,7 +196,7 @@ export const status = z
 const ms = z.number().describe("A time in milliseconds.");
 const sinceBegin = z.number().describe("The time since the call's beginning, in milliseconds.");
 
-const tailedCall = z
+const slowCall = z
   .strictObject({
     at: time.describe("The time when the call arrived."),
     network: z.string(),
@@ -343,13 +343,13 @@ export const liveStatus = z
         upstreams: listOf(liveUpstream),
       }),
     ),
-    calls: listOf(tailedCall).describe(
+    calls: listOf(slowCall).describe(
       "The slow and failed calls since the last event, newest first.",
     ),
   })
   .openapi("LiveStatus");
 
-export const callTail = z.strictObject({ calls: listOf(tailedCall) }).openapi("CallTail");
+export const slowCalls = z.strictObject({ calls: listOf(slowCall) }).openapi("CallTail");
 
 const changed = listOf(z.string()).describe(
   "The changed settings, one line each, without secrets; empty when nothing changed.",
@@ -425,7 +425,7 @@ export const tried = z
     answer: z.string().describe("The JSON-RPC response, as JSON."),
     isWhole: z.boolean().describe("false: the answer is longer than 256 KiB, and cut off there."),
     bytes: count.describe("The length of the whole answer."),
-    story: tailedCall
+    story: slowCall
       .omit({ at: true, network: true, key: true, request: true, trace: true })
       .optional()
       .describe(
@@ -495,7 +495,7 @@ export type KeyAnswer = z.output<typeof shownKey>;
 export type MadeKeyAnswer = z.output<typeof madeKey>;
 export type UsageHoursAnswer = z.output<typeof usageHours>;
 export type BillAnswer = z.output<typeof usageReport>;
-export type CallAnswer = z.output<typeof tailedCall>;
+export type CallAnswer = z.output<typeof slowCall>;
 export type ConfigurationAnswer = z.output<typeof configuration>;
 export type CheckedAnswer = z.output<typeof checked>;
 export type ReplacedAnswer = z.output<typeof replaced>;

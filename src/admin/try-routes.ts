@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { noCounts } from "../access/usage/key-usage.ts";
 import type { TriedCall } from "../server/try-call.ts";
-import { type AdminApp, type AdminServerParts, actorOf, readBodyAs } from "./admin-parts.ts";
+import { type AdminApp, type AdminAppParts, actorOf, readBodyAs } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 import { at, body, failures, json } from "./routes.ts";
 import { tried, tryRequest } from "./schemas.ts";
@@ -36,7 +36,7 @@ export const tryRoutes = {
   }),
 };
 
-type TryParts = Pick<AdminServerParts, "trials" | "prices" | "metrics" | "log">;
+type TryParts = Pick<AdminAppParts, "trials" | "prices" | "metrics" | "log">;
 
 /** How many tries may run at once, since a slow upstream may hold each try until a call's deadline. */
 export const MOST_TRIES = { ofToken: 5, ofAll: 12 };

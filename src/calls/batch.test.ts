@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CallMessage } from "../jsonrpc/plain-call.ts";
-import { type AnswerJson, AnswerRoom, beforeResult } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, BatchResponseBuffer, beforeResult } from "../jsonrpc/raw-json.ts";
 import type { Provenance } from "../methods/method.ts";
 import { AnswerSizes, Batch, commonProvenance } from "./batch.ts";
 import { explained, type RpcResponse } from "./response.ts";
@@ -37,7 +37,7 @@ class TurnsOfOthers {
 }
 
 /** The answer of a member that is ready at once; undefined: the test settles the member later. */
-type Given = (id: number, room: AnswerRoom) => RpcResponse | undefined;
+type Given = (id: number, buffer: BatchResponseBuffer) => RpcResponse | undefined;
 
 /** The members of a batch, whose answers the test settles. */
 class Members {
@@ -45,7 +45,7 @@ class Members {
   held = 0;
   isCalm = true;
   readonly turns = new TurnsOfOthers();
-  readonly room = new AnswerRoom(100);
+  readonly buffer = new BatchResponseBuffer(100);
   readonly #settle = new Map<number, (reply: RpcResponse) => void>();
 
   batch(
@@ -60,7 +60,7 @@ class Members {
       {
         answer: ({ id }) => {
           this.begun.push(Number(id));
-          const at = given?.(Number(id), this.room);
+          const at = given?.(Number(id), this.buffer);
           if (at) return at;
           if (now !== undefined) return replyOf(Number(id), now);
           return new Promise((resolve) => this.#settle.set(Number(id), resolve));
@@ -73,7 +73,7 @@ class Members {
           },
           restartDeadline: () => undefined,
         },
-        room: this.room,
+        buffer: this.buffer,
         isCalm: () => this.isCalm,
         turns: this.turns,
       },
@@ -92,8 +92,12 @@ const replyOf = (id: number, bytes: number): RpcResponse => ({
   bytes,
 });
 
-function inRoom(room: AnswerRoom, id: number, result: string): RpcResponse | undefined {
-  const put = room.put(String(id), Buffer.from(result));
+function inBuffer(
+  buffer: BatchResponseBuffer,
+  id: number,
+  result: string,
+): RpcResponse | undefined {
+  const put = buffer.put(String(id), Buffer.from(result));
   return put && { status: 200, pieces: [put], bytes: put.length };
 }
 
@@ -109,7 +113,7 @@ describe("a batch", () => {
 
   it("is one piece where its answers lie one behind the other", () => {
     const members = new Members();
-    const given: Given = (id, room) => inRoom(room, id, String(id));
+    const given: Given = (id, buffer) => inBuffer(buffer, id, String(id));
     const reply = members.batch(3, { given }).answer() as RpcResponse;
     const envelopes = [0, 1, 2].map((id) => `${beforeResult(String(id))}${id}}`);
     expect(reply.pieces.map(String)).toEqual([`[${envelopes.join(",")}`, "]"]);
@@ -118,9 +122,9 @@ describe("a batch", () => {
 
   it("tells within a member how it came about, wherever it lies", () => {
     const members = new Members();
-    const given: Given = (id, room) => {
+    const given: Given = (id, buffer) => {
       const json = `${beforeResult(String(id))}${id}}`;
-      const answer = inRoom(id === 1 ? new AnswerRoom(1) : room, id, String(id));
+      const answer = inBuffer(id === 1 ? new BatchResponseBuffer(1) : buffer, id, String(id));
       return explained(
         answer ?? { status: 200, pieces: [json], bytes: json.length },
         "member",
@@ -136,20 +140,20 @@ describe("a batch", () => {
   });
 
   it("has its members in order, wherever each of them lies", async () => {
-    const kinds = fc.array(fc.constantFrom("room", "text", "bytes", "large", "later"), {
+    const kinds = fc.array(fc.constantFrom("buffer", "text", "bytes", "large", "later"), {
       minLength: 1,
       maxLength: 60,
     });
     const property = fc.asyncProperty(kinds, async (all) => {
       const members = new Members();
-      const given: Given = (id, room) => {
+      const given: Given = (id, buffer) => {
         const result = all[id] === "large" ? "0".repeat(30_000) : "1";
         const json = `${beforeResult(String(id))}${result}}`;
         if (all[id] === "later") return undefined;
         if (all[id] === "text") return { status: 200, pieces: [json], bytes: json.length };
         if (all[id] === "bytes")
           return { status: 200, pieces: [Buffer.from(json)], bytes: json.length };
-        return inRoom(room, id, result) ?? { status: 200, pieces: [json], bytes: json.length };
+        return inBuffer(buffer, id, result) ?? { status: 200, pieces: [json], bytes: json.length };
       };
       const answered = Promise.resolve(members.batch(all.length, { given }).answer());
       for (const [id, kind] of all.entries()) if (kind === "later") await members.settle(id, 3);

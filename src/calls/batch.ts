@@ -2,7 +2,7 @@
 // answers are too large to be held, the batch sends them before later members begin.
 
 import { COMMA, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
-import { type AnswerJson, type AnswerRoom, heldBytesOf } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, type BatchResponseBuffer, heldBytesOf } from "../jsonrpc/raw-json.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -24,7 +24,7 @@ export type BatchParts = {
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
   readonly isCalm: () => boolean;
   /** The chunks of memory that hold the answers of some members. */
-  readonly room: Pick<AnswerRoom, "bytes" | "giveBack">;
+  readonly buffer: Pick<BatchResponseBuffer, "bytes" | "giveBack">;
   readonly turns: Pick<Turns, "join" | "next">;
 };
 
@@ -44,8 +44,8 @@ export class Batch {
   /** In bytes: the expected size of the answers under way, and the size of the ready answers. */
   #expectedBytes = 0;
   #heldBytes = 0;
-  /** In bytes: the size of the room. `#heldBytes` counts the answers in the room a second time. */
-  #roomBytes = 0;
+  /** In bytes: the size of the buffer. `#heldBytes` counts the answers in the buffer a second time. */
+  #bufferBytes = 0;
   /** The bytes of the answers that `#take` returned. */
   #bytes = 0;
   #isOver = false;
@@ -70,7 +70,13 @@ export class Batch {
   async #wholeOrRest(): Promise<RpcResponse> {
     while (!this.#isWhole) {
       if (this.#responses[0] && this.#hasToBeTaken)
-        return { status: 200, pieces: [], bytes: 0, rest: this.#inTurn(), room: this.#parts.room };
+        return {
+          status: 200,
+          pieces: [],
+          bytes: 0,
+          rest: this.#inTurn(),
+          buffer: this.#parts.buffer,
+        };
       await this.#change();
       this.#beginSome();
     }
@@ -87,8 +93,8 @@ export class Batch {
   }
 
   #whole(): RpcResponse {
-    const { scope, room } = this.#parts;
-    scope.hold("building", -this.#heldBytes - this.#roomBytes);
+    const { scope, buffer } = this.#parts;
+    scope.hold("building", -this.#heldBytes - this.#bufferBytes);
     const provenance = commonProvenance(this.#responses.map((response) => response?.provenance));
     const list = new ListOfAnswers();
     let bytes = this.#messages.length + 1; // brackets, and commas
@@ -97,7 +103,7 @@ export class Batch {
       list.add(taken.pieces);
       bytes += taken.bytes;
     }
-    return { status: 200, pieces: list.finish(), bytes, provenance, room };
+    return { status: 200, pieces: list.finish(), bytes, provenance, buffer };
   }
 
   async *#inTurn(): AsyncGenerator<readonly AnswerJson[]> {
@@ -172,12 +178,12 @@ export class Batch {
   }
 
   #took(index: number, response: RpcResponse): void {
-    const { scope, room } = this.#parts;
+    const { scope, buffer } = this.#parts;
     const held = heldBytesOf(response.pieces);
     this.#responses[index] = response;
     this.#heldBytes += held;
-    scope.hold("building", held + room.bytes - this.#roomBytes);
-    this.#roomBytes = room.bytes;
+    scope.hold("building", held + buffer.bytes - this.#bufferBytes);
+    this.#bufferBytes = buffer.bytes;
     this.#parts.saw(this.#messages[index] as Message, held);
   }
 

@@ -20,12 +20,12 @@ import {
 } from "../methods/method.ts";
 import type { AttemptStory, BegunAttempt, Story } from "../observe/story.ts";
 import type { AttemptLedger, CallOptions } from "../upstream/asking/call-options.ts";
-import type { HurriedAsker } from "../upstream/node-turns.ts";
+import type { AskerWithDeadline } from "../upstream/node-turns.ts";
 import {
   type Caller,
   factsFor,
   headOf,
-  isOfThePast,
+  namesStoredBlock,
   type RequestScope,
   type SharedView,
   viewOf,
@@ -38,7 +38,7 @@ export type CallParts = {
   readonly batch?: { readonly view: () => SharedView; readonly work: BatchWork } | undefined;
 };
 
-export class Call implements CallContext, HurriedAsker {
+export class Call implements CallContext, AskerWithDeadline {
   readonly message: CallMessage;
   readonly caller: Caller;
   /** undefined when the network has no such method. */
@@ -51,7 +51,7 @@ export class Call implements CallContext, HurriedAsker {
   isRunning = false;
   /** The compute units that were charged before the call was answered. */
   chargedUnits = 0;
-  /** The questions that this call put to nodes, those for their head and those that joined an equal one included. */
+  /** The calls to nodes that this call made, those for their head and those that joined an equal one included. */
   #asked = 0;
   /** Made with the first question to nodes, since many calls ask none. */
   #work: CallWork | undefined;
@@ -76,7 +76,7 @@ export class Call implements CallContext, HurriedAsker {
     return paramsJsonOf(this.message);
   }
 
-  consultHead(): HeadView {
+  headView(): HeadView {
     const view = this.#viewed();
     if (view.chain) return headOf(view.chain, this.caller.scope);
     this.#asked += 1;
@@ -168,12 +168,12 @@ export class Call implements CallContext, HurriedAsker {
     return this.#work?.attempts ?? 0;
   }
 
-  /** Whether each of this call's questions to nodes joined an equal question that was under way. */
+  /** Whether each of this call's calls to nodes joined an equal call that was under way. */
   get hasOnlyJoined(): boolean {
     return this.#work !== undefined && this.#work.joined > 0 && this.#work.attempts === 0;
   }
 
-  get questionsLeft(): number {
+  get upstreamCallsLeft(): number {
     return this.#ownWork().left;
   }
 
@@ -251,7 +251,7 @@ export class Call implements CallContext, HurriedAsker {
     const { network, scope } = this.caller;
     this.#provenance ??= FROM_NODES;
     this.#asked += 1;
-    // Only questions that change nothing are merged: two sends, or two polls, at the same time must stay two. An answer
+    // Only calls that change nothing are merged: two sends, or two polls, at the same time must stay two. An answer
     // that is read while it arrives can have only one reader.
     const isMerged = this.method?.isMergeable && !options?.reader;
     const { coalescing, pool } = network;
@@ -291,7 +291,7 @@ export class Call implements CallContext, HurriedAsker {
   #viewNow(): SharedView {
     const view = this.#parts.batch?.view() ?? viewOf(this.caller);
     const past = view.chain ? undefined : view.past;
-    return past && isOfThePast(this.paramsJson, past) ? { ...view, chain: past } : view;
+    return past && namesStoredBlock(this.paramsJson, past) ? { ...view, chain: past } : view;
   }
 
   describe(): string {
@@ -306,13 +306,13 @@ const LONE: Pick<SharedView, "session"> = { session: undefined };
 
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
 
-/** All members of a batch together may ask this many times the questions of one call, beyond their first questions. */
+/** All members of a batch together may make this many times the calls to nodes of one call, beyond their first ones. */
 const BATCH_FACTOR = 5;
 
-/** The questions that the members of one batch may still ask beyond the first of each. */
+/** The calls to nodes that the members of one batch may still make beyond the first of each. */
 type BatchWork = { left: number };
 
-/** @param limit The questions that each member may ask. */
+/** @param limit The calls to nodes that each member may make. */
 export const batchWorkOf = (limit: number): BatchWork => ({ left: limit * BATCH_FACTOR });
 
 type CallWorkParts = {
@@ -323,13 +323,13 @@ type CallWorkParts = {
   readonly story?: Story | undefined;
 };
 
-/** The questions of one call to nodes. Their number is bounded, and the key pays for each after the first. */
+/** The calls to nodes that one call makes. Their number is bounded, and the key pays for each after the first. */
 export class CallWork implements AttemptLedger {
   /** The attempts at nodes, retries, hedges and cross-checks included. */
   attempts = 0;
   /** The compute units that were charged beyond the call's own price. */
   computeUnits = 0;
-  /** The questions that joined an equal question under way. */
+  /** The calls to nodes that joined an equal one under way. */
   joined = 0;
   readonly #limit: number;
   readonly #parts: CallWorkParts;
@@ -345,7 +345,7 @@ export class CallWork implements AttemptLedger {
     return this.attempts + this.joined > 0;
   }
 
-  /** The number of further questions that may be asked. */
+  /** The number of further calls to nodes that may be made. */
   get left(): number {
     const { batch } = this.#parts;
     const ofBatch = batch ? batch.left + (this.hasBegun ? 0 : 1) : this.#limit;

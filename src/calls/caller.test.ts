@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
-import { type Caller, factsFor, headOf, isOfThePast, RequestScope, viewOf } from "./caller.ts";
+import { type Caller, factsFor, headOf, namesStoredBlock, RequestScope, viewOf } from "./caller.ts";
 
 const callerWith = (
   own: { logBlocks?: number; upstreamCalls?: number },
@@ -117,7 +117,7 @@ it.each([
   { params: [{ fromBlock: "0x3", toBlock: "0x7", topics: [] }] },
   { params: [{ fromEpoch: "0x3", toEpoch: "0x7" }] },
 ])("$params is of the past", ({ params }) => {
-  expect(isOfThePast(JSON.stringify(params), past)).toBe(true);
+  expect(namesStoredBlock(JSON.stringify(params), past)).toBe(true);
 });
 
 it.each([
@@ -134,12 +134,12 @@ it.each([
   { params: [{}] },
   { params: [["0x5"]] },
 ])("$params may have to do with what is newest", ({ params }) => {
-  expect(isOfThePast(JSON.stringify(params), past)).toBe(false);
+  expect(namesStoredBlock(JSON.stringify(params), past)).toBe(false);
 });
 
 it("parameters that cannot be read are not", () => {
-  expect(isOfThePast("[", past)).toBe(false);
-  expect(isOfThePast('{"a":1}', past)).toBe(false);
+  expect(namesStoredBlock("[", past)).toBe(false);
+  expect(namesStoredBlock('{"a":1}', past)).toBe(false);
 });
 
 function scopes(count: number, turn: "on" | "over" = "on") {

@@ -9,7 +9,7 @@ import { parsed } from "../jsonrpc/raw-json.ts";
 import { Cancellation, type Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
-import type { Occupancy } from "../lib/mutex.ts";
+import type { UseCount } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, NetworkFacts } from "../methods/method.ts";
@@ -107,7 +107,7 @@ type Past = Pick<ChainView, "blockAt" | "blockOf" | "transaction">;
  * Whether the first parameter names a stored block or transaction, or a range of stored blocks. The store answers such
  * a call even when it may be behind the network.
  */
-export function isOfThePast(paramsJson: string, past: Past): boolean {
+export function namesStoredBlock(paramsJson: string, past: Past): boolean {
   const params = parsed(paramsJson);
   const named: unknown = Array.isArray(params) ? params[0] : undefined;
   if (typeof named === "string") return isStored(named, past);
@@ -146,7 +146,7 @@ export class RequestScope {
   /** The tasks for the time when the answer was sent, or never will be. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
   /** The occupancy of the network, which a reload must not close before this request ends. */
-  #occupied: Pick<Occupancy, "leave"> | undefined;
+  #occupied: Pick<UseCount, "leave"> | undefined;
   #holder: MemoryHolder | undefined;
   /** The bytes that wait for this request: its body, the parts of its answer, and the answer. */
   #bodies = 0;
@@ -177,7 +177,7 @@ export class RequestScope {
   }
 
   /** Enters the occupancy, and leaves it when the request ends. To be called once. */
-  occupy(occupancy: Pick<Occupancy, "enter" | "leave">): void {
+  occupy(occupancy: Pick<UseCount, "enter" | "leave">): void {
     if (this.#hasEnded) return;
     occupancy.enter();
     this.#occupied = occupancy;

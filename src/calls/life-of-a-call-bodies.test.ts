@@ -4,14 +4,14 @@ import { describe, expect, it } from "vitest";
 import type { CountedCall } from "../access/usage/key-usage.ts";
 import { BorrowedJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { Method, Outcome } from "../methods/method.ts";
+import type { Answer, Method } from "../methods/method.ts";
 import type { Caller } from "./caller.ts";
-import { type AnswerBodyParts, asVisible, BodyAnswerer } from "./life-of-a-call.ts";
+import { type AnswerBodyParts, BodyAnswerer, visibleError } from "./life-of-a-call.ts";
 import type { RpcResponse } from "./response.ts";
 
 type Given = {
   /** The answer of the network's only method to its first parameter. */
-  readonly answer?: (parameter: unknown) => Outcome;
+  readonly answer?: (parameter: unknown) => Answer;
   /** The limits of a batch: of the gateway, and of the key. */
   readonly maxBatch?: number;
   readonly largestBatch?: number;
@@ -129,7 +129,7 @@ describe("a lone call", () => {
       },
     });
     for (const result of [broken, Promise.resolve(broken)]) {
-      const { send, counted, logged } = world({ answer: () => result as unknown as Outcome });
+      const { send, counted, logged } = world({ answer: () => result as unknown as Answer });
       expect(await parsed(send([callOf(1), callOf(2)]))).toMatchObject(
         [1, 2].map((id) => ({ id, error: { code: -32603 } })),
       );
@@ -232,7 +232,7 @@ describe("what a caller may know of an error", () => {
   const seen = (thrown: unknown, hasEnded = false) => {
     const lines: unknown[] = [];
     const log = { error: (...line: unknown[]) => lines.push(line) } as unknown as Logger;
-    const visible = asVisible(
+    const visible = visibleError(
       thrown,
       { requestId: "r", scope: { hasEnded } as Caller["scope"] },
       log,

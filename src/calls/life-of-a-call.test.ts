@@ -3,9 +3,9 @@ import { type Logger, pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { errors, type RateLimit, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { catalogueFor } from "../methods/catalogue.ts";
-import type { Method, Outcome } from "../methods/method.ts";
+import type { Answer, Method } from "../methods/method.ts";
 import type { Call } from "./call.ts";
-import { type LifeParts, liveCall, recordUsage } from "./life-of-a-call.ts";
+import { type LifeParts, recordUsage, runCall } from "./life-of-a-call.ts";
 
 const PRICE = 7;
 const SHORT: RateLimit = { limit: 10, remaining: 0, retryAfter: 2, rule: "rate" };
@@ -14,12 +14,12 @@ const declared = catalogueFor({ family: "evm", allow: ["eth_*"], groups: [], den
   "eth_getBalance",
 ) as Method;
 /** The declared method with another `answer`. It inherits all other members from the declared one. */
-const methodWith = (answer: (args: object) => Outcome): Method =>
+const methodWith = (answer: (args: object) => Answer): Method =>
   Object.create(declared, { answer: { value: answer } }) as Method;
 const ADDRESS = `0x${"11".repeat(20)}`;
 
 type Given = {
-  readonly answer?: () => Outcome;
+  readonly answer?: () => Answer;
   readonly params?: readonly unknown[];
   readonly rule?: string;
   readonly isUnknown?: boolean;
@@ -42,7 +42,7 @@ function world(given: Given) {
     return value;
   };
   let nowMs = 0;
-  const answer = (args: object): Outcome => {
+  const answer = (args: object): Answer => {
     told.push(`answer ${JSON.stringify(args)}`);
     nowMs += 250;
     return given.answer?.() ?? '"0x1"';
@@ -84,7 +84,7 @@ function world(given: Given) {
     },
   } as unknown as LifeParts;
   const live = () =>
-    liveCall(call as unknown as Call, parts, {
+    runCall(call as unknown as Call, parts, {
       answered: (_, result) => String(result),
       failed: (_, error) => {
         throw error;

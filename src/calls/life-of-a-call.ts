@@ -7,20 +7,25 @@ import type { Config } from "../config/schema.ts";
 import { readPlainCall } from "../jsonrpc/plain-call.ts";
 import {
   type AnswerJson,
-  AnswerRoom,
   AROUND_RESULT,
+  BatchResponseBuffer,
   BorrowedJson,
   beforeResult,
   bytesOf,
-  kept,
   lengthOf,
+  ownedJson,
 } from "../jsonrpc/raw-json.ts";
 import { type Message, type RequestBody, readOther, readRequest } from "../jsonrpc/request.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
-import { type Answered, checkAddresses, checkParams, type Provenance } from "../methods/method.ts";
+import {
+  type BorrowableAnswer,
+  checkAddresses,
+  checkParams,
+  type Provenance,
+} from "../methods/method.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
 import type { Stories } from "../observe/stories.ts";
 import type { Story } from "../observe/story.ts";
@@ -108,8 +113,8 @@ export class BodyAnswerer {
     const { stories } = this.#parts;
     const story = stories?.isOn ? stories.beginBatch(caller) : undefined;
     const callParts = partsOfBatch(caller, messages.length, this.#parts);
-    const room = new AnswerRoom(messages.length);
-    const lives: Lives = { caller, callParts, isBatch: true, story, room };
+    const buffer = new BatchResponseBuffer(messages.length);
+    const lives: Lives = { caller, callParts, isBatch: true, story, buffer };
     const priceOf = (method: string): number =>
       costs.of(caller.network.catalogue.served.get(method));
     const dearest = (): number =>
@@ -128,7 +133,7 @@ export class BodyAnswerer {
         },
         scope: caller.scope,
         isCalm: () => memory.isCalmFor(meter.memory),
-        room,
+        buffer,
         turns,
       },
     );
@@ -148,7 +153,7 @@ type Lives = {
   /** The record of the batch's life; undefined where no record is kept. */
   readonly story?: Story | undefined;
   /** The memory into which the answers of the batch are written. */
-  readonly room?: AnswerRoom;
+  readonly buffer?: BatchResponseBuffer;
 };
 
 /** The parts of a batch's calls: one view of the chain for all (docs/decisions/0004), made when a member needs it. */
@@ -179,7 +184,7 @@ function answerMessage(
   const { stories } = parts;
   if (stories?.isOn || caller.grant.scope.mayExplain)
     call.story = stories?.begin(caller, lives.isBatch === true, lives.story);
-  return liveCall(call, parts, RESPONDING, lives.room);
+  return runCall(call, parts, RESPONDING, lives.buffer);
 }
 
 const RESPONDING: Ends<RpcResponse> = { answered: succeeded, failed };
@@ -188,11 +193,11 @@ function succeeded(
   call: Call,
   given: AnswerJson | BorrowedJson,
   parts: LifeParts,
-  room?: AnswerRoom,
+  buffer?: BatchResponseBuffer,
 ): RpcResponse {
   let answered: Pick<RpcResponse, "pieces" | "bytes">;
   try {
-    answered = enveloped(call, given, room);
+    answered = enveloped(call, given, buffer);
   } catch (error) {
     return failed(call, error, parts); // the result may be too long for a string of V8
   }
@@ -201,21 +206,21 @@ function succeeded(
   recordUsage(call, { bytes }, parts);
   const provenance = call.provenance ?? MADE_HERE;
   const response = { status: 200, provenance, pieces, bytes };
-  return call.story ? told(call, call.story, { response }, parts) : response;
+  return call.story ? endStory(call, call.story, { response }, parts) : response;
 }
 
-/** The envelope around a result. @param room The memory for the answers of a batch's members. */
+/** The envelope around a result. @param buffer The memory for the answers of a batch's members. */
 function enveloped(
   { message: { id }, isInBatch }: Call,
   given: AnswerJson | BorrowedJson,
-  room?: AnswerRoom,
+  buffer?: BatchResponseBuffer,
 ): Pick<RpcResponse, "pieces" | "bytes"> {
-  if (room && given instanceof BorrowedJson) {
-    const put = room.put(id, given);
+  if (buffer && given instanceof BorrowedJson) {
+    const put = buffer.put(id, given);
     if (put) return { pieces: [put], bytes: put.length };
   }
   const before = beforeResult(id);
-  const result = kept(given);
+  const result = ownedJson(given);
   // A lone text leaves as one piece. The texts of a batch are written one by one, so joining each of them first is waste.
   const isOneText = typeof result === "string" && !isInBatch;
   const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
@@ -226,17 +231,17 @@ function enveloped(
 function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   const { caller, message } = call;
   const { requestId, scope } = caller;
-  const error = asVisible(thrown, { requestId, scope, story: call.story }, parts.log);
+  const error = visibleError(thrown, { requestId, scope, story: call.story }, parts.log);
   // A 429 does not count: the key's limits alone delay such a caller, and it may call again as soon as they allow it.
   if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
   const response = refusal(message.id, error);
   call.end();
   recordUsage(call, { bytes: response.bytes, error }, parts);
-  return call.story ? told(call, call.story, { response, error }, parts) : response;
+  return call.story ? endStory(call, call.story, { response, error }, parts) : response;
 }
 
 /** Ends the call's story, and adds it to the response where the caller asked for an explanation. */
-function told(
+function endStory(
   call: Call,
   story: Story,
   given: { readonly response: RpcResponse; readonly error?: RpcError },
@@ -285,7 +290,7 @@ const MADE_HERE: Provenance = { source: "local" };
  * The error that the caller gets for a thrown value. Logs a 5xx, unless it tells the caller to retry (`retryAfter`) or
  * the caller had left: then its calls were aborted, and nothing failed.
  */
-export function asVisible(
+export function visibleError(
   thrown: unknown,
   {
     requestId,
@@ -309,16 +314,16 @@ export function asVisible(
  * is one promise from the method to the response, since a batch has many members.
  *
  * @param ends Make the returned value of a result, or of the thrown error.
- * @param room The memory for an answer that is ready at once.
+ * @param buffer The memory for an answer that is ready at once.
  */
-export function liveCall<Told>(
+export function runCall<Told>(
   call: Call,
   parts: LifeParts,
   ends: Ends<Told>,
-  room?: AnswerRoom,
+  buffer?: BatchResponseBuffer,
 ): Told | Promise<Told> {
   const startedAt = parts.clock.now();
-  let outcome: Answered;
+  let outcome: BorrowableAnswer;
   try {
     authorize(call, startedAt);
     call.story?.reached("authorized");
@@ -329,7 +334,7 @@ export function liveCall<Told>(
   }
   if (!(outcome instanceof Promise)) {
     recordEnd(call, { startedAt, outcome: "ok" }, parts);
-    return ends.answered(call, outcome, parts, room);
+    return ends.answered(call, outcome, parts, buffer);
   }
   return outcome.then(
     (result) => {
@@ -343,13 +348,13 @@ export function liveCall<Told>(
   );
 }
 
-/** The functions that turn the end of a call into the value for the caller of `liveCall`. */
+/** The functions that turn the end of a call into the value for the caller of `runCall`. */
 type Ends<Told> = {
   readonly answered: (
     call: Call,
     result: AnswerJson | BorrowedJson,
     parts: LifeParts,
-    room?: AnswerRoom,
+    buffer?: BatchResponseBuffer,
   ) => Told;
   readonly failed: (call: Call, error: unknown, parts: LifeParts) => Told;
 };
@@ -371,7 +376,7 @@ function authorize(call: Call, nowMs: number): void {
 }
 
 /** Begins and charges the call, then answers it. Malformed calls pay too: the parameters are checked after the charge. */
-function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Answered {
+function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): BorrowableAnswer {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
   if (!call.isInBatch && !memory.admitCall(cost, meter.memory)) throw errors.memoryIsScarce();
@@ -395,11 +400,11 @@ async function whenCharged(
 ): Promise<AnswerJson> {
   refuse(await short);
   call.chargedUnits = cost;
-  return kept(answer(call));
+  return ownedJson(answer(call));
 }
 
 /** Checks the parameters, and calls the method. */
-function answer(call: Call): Answered {
+function answer(call: Call): BorrowableAnswer {
   call.story?.reached("charged");
   if (!call.method) throw call.notFound();
   const { family, chainId } = call.network;

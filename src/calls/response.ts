@@ -1,5 +1,5 @@
 // JSON-RPC responses on their way to callers, and the envelopes of errors.
-import { type AnswerJson, type AnswerRoom, lengthOf } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, type BatchResponseBuffer, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
 import type { ExplainedIn } from "../observe/story.ts";
@@ -21,7 +21,7 @@ export type RpcResponse = {
   /** The pieces that follow. They are made while the caller takes the answer, so their length is not known. */
   readonly rest?: AsyncIterable<readonly AnswerJson[]>;
   /** The memory of some pieces. The sender may give it back once all pieces are sent or copied; else it is garbage. */
-  readonly room?: Pick<AnswerRoom, "bytes" | "giveBack"> | undefined;
+  readonly buffer?: Pick<BatchResponseBuffer, "bytes" | "giveBack"> | undefined;
 };
 
 /** The response with one error. @param id JSON text; `null` for an error before any message was read. */
@@ -48,7 +48,7 @@ export function explained(
   if (where === "header") return { ...response, explanation };
   const member = `,"headgate_explain":${explanation}}`;
   const last = response.pieces.at(-1);
-  // The envelope of one call ends with its brace: at the end of a text, or of bytes in the batch's room.
+  // The envelope of one call ends with its brace: at the end of a text, or of bytes in the batch's buffer.
   const closing =
     typeof last === "string"
       ? [`${last.slice(0, -1)}${member}`]

@@ -4,23 +4,23 @@
 import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import { deadline, inBatches, soon } from "../lib/waiting.ts";
+import { deadline, mapConcurrently, soon } from "../lib/waiting.ts";
 import type { Reorganisation } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { ChainUpdate } from "./block-store.ts";
 import { type Link, linkOf } from "./blocks-below.ts";
 import { Confirmation } from "./confirmation.ts";
-import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
+import type { AskedUpstream, ChainDialect, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
 import type { Position } from "./stored-block.ts";
-import type { StoreWriting, TakenBlock } from "./writing.ts";
+import type { IngestedBlock, StoreWriting } from "./writing.ts";
 
 export type AdvanceParts = {
   readonly store: Pick<StoreWriting, "tables" | "size" | "apply" | "startAt" | "clear">;
   readonly dialect: Pick<ChainDialect, "readPosition" | "knowsBlock">;
   readonly source: Pick<BlockSource, "fetch">;
-  readonly prover: Pick<Prover, "takeDistrust">;
+  readonly prover: Pick<Prover, "takeWasUnproven">;
   /** Whether all nodes of the configuration can be asked now. */
   readonly isComplete: () => boolean;
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
@@ -57,7 +57,7 @@ export class Advance {
   readonly #denial: Confirmation;
   /** As `#denial`, for the claim of nodes that their chain shares no block with ours, or is far ahead of it. */
   readonly #strangeness: Confirmation;
-  #hurdle: number | undefined;
+  #oversizedBlock: number | undefined;
   readonly #options: AdvanceOptions;
   readonly #parts: AdvanceParts;
 
@@ -74,9 +74,13 @@ export class Advance {
   }
 
   /** Extends the stored chain up to the target. @returns false when the node's blocks could not be fetched or used. */
-  async to(target: Position, node: AskedNode, nodes: readonly AskedNode[]): Promise<boolean> {
+  async to(
+    target: Position,
+    node: AskedUpstream,
+    nodes: readonly AskedUpstream[],
+  ): Promise<boolean> {
     const { store } = this.#parts;
-    if (this.#parts.prover.takeDistrust()) await store.clear();
+    if (this.#parts.prover.takeWasUnproven()) await store.clear();
     const { head } = store.tables;
     const inOrder = [node, ...nodes.filter((other) => other !== node)];
     if (!head) return this.#startAt(target, inOrder);
@@ -92,31 +96,31 @@ export class Advance {
     const fork = isHigher ? head : await this.#findFork(target, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
-    this.#hurdle = undefined;
+    this.#oversizedBlock = undefined;
     if (await this.#fill(head, fork, target, inOrder)) return true;
     return this.#stepOver(target, nodes);
   }
 
   /** The number of a block that all nodes call too large to be stored; undefined when there is none. */
-  get hurdle(): number | undefined {
-    return this.#hurdle;
+  get oversizedBlock(): number | undefined {
+    return this.#oversizedBlock;
   }
 
   /** Starts the store over above a block that is too large to be stored: it must not stop the chain for ever. */
-  async #stepOver(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
-    const hurdle = this.#hurdle;
-    if (hurdle === undefined || hurdle >= target.number) return false;
+  async #stepOver(target: Position, nodes: readonly AskedUpstream[]): Promise<boolean> {
+    const oversizedBlock = this.#oversizedBlock;
+    if (oversizedBlock === undefined || oversizedBlock >= target.number) return false;
     if (!(await this.#weigh(target, nodes)) || !(await this.#startAt(target, nodes))) return false;
-    this.#hurdle = undefined;
+    this.#oversizedBlock = undefined;
     this.#parts.log.error(
-      { block: hurdle, head: target.number },
+      { block: oversizedBlock, head: target.number },
       "a block is larger than limits.block allows: the window begins anew above it",
     );
     return true;
   }
 
   /** Starts the store over with the target and some blocks below the target. Removes all earlier blocks. */
-  async #startAt(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+  async #startAt(target: Position, nodes: readonly AskedUpstream[]): Promise<boolean> {
     const { store, signal } = this.#parts;
     const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
     if (!newest) return false;
@@ -129,13 +133,16 @@ export class Advance {
   }
 
   /** The block and linked blocks below it that nodes give within `BEGUN_BELOW_WITHIN_MS`, oldest first. */
-  async #withBlocksBelow(newest: TakenBlock, nodes: readonly AskedNode[]): Promise<TakenBlock[]> {
+  async #withBlocksBelow(
+    newest: IngestedBlock,
+    nodes: readonly AskedUpstream[],
+  ): Promise<IngestedBlock[]> {
     const { source, store, clock, signal: closing } = this.#parts;
     const { number } = newest.outline;
     const count = Math.min(BEGUN_BELOW, store.size.windowBlocks - 1, number);
     const numbers = Array.from({ length: count }, (_, index) => number - 1 - index);
     const { signal, done } = deadline(BEGUN_BELOW_WITHIN_MS, closing, clock);
-    const found = await inBatches(numbers, AT_ONCE, (each) =>
+    const found = await mapConcurrently(numbers, AT_ONCE, (each) =>
       source.fetch({ number: each }, nodes, signal),
     );
     done();
@@ -152,7 +159,7 @@ export class Advance {
    * first of `nodes` decides. While some nodes are silent, the others must say so for a while.
    * @returns Whether the block is believed.
    */
-  async #weigh({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+  async #weigh({ hash }: Position, nodes: readonly AskedUpstream[]): Promise<boolean> {
     const known = await this.#whoKnows(hash, nodes);
     const count = (answer: boolean): number => known.filter((each) => each === answer).length;
     if (count(true) < count(false) || (count(true) === count(false) && known[0] !== true))
@@ -162,7 +169,7 @@ export class Advance {
   }
 
   /** Starts the store over on another chain, if no node has our tail any more and the target is believed. */
-  async #beginAnew(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+  async #beginAnew(target: Position, nodes: readonly AskedUpstream[]): Promise<boolean> {
     const { store, log } = this.#parts;
     const tail = store.tables.tail ?? 0;
     const ours = store.tables.hashAt(tail);
@@ -180,7 +187,7 @@ export class Advance {
   }
 
   /** @returns Whether in several looks no node knew our head and some denied it: then a lower block is the head. */
-  async #hearDenial(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+  async #hearDenial(head: Position, nodes: readonly AskedUpstream[]): Promise<boolean> {
     const known = await this.#whoKnows(head.hash, nodes);
     if (known.includes(true) || !known.includes(false)) {
       this.#denial.end();
@@ -192,15 +199,15 @@ export class Advance {
   }
 
   /** Asks each node whether it knows the block; undefined for a silent node. */
-  #whoKnows(hash: string, nodes: readonly AskedNode[]): Promise<(boolean | undefined)[]> {
+  #whoKnows(hash: string, nodes: readonly AskedUpstream[]): Promise<(boolean | undefined)[]> {
     return this.#askAll(nodes, ({ dialect, signal }, node) =>
       dialect.knowsBlock(hash, node, signal),
     );
   }
 
   #askAll<Answer>(
-    nodes: readonly AskedNode[],
-    ask: (parts: AdvanceParts, node: AskedNode) => Promise<Answer | undefined>,
+    nodes: readonly AskedUpstream[],
+    ask: (parts: AdvanceParts, node: AskedUpstream) => Promise<Answer | undefined>,
   ): Promise<(Answer | undefined)[]> {
     const questions = nodes.map((node) => ask(this.#parts, node));
     return soon(questions, QUESTION, this.#parts);
@@ -210,7 +217,7 @@ export class Advance {
    * The newest block that the stored chain and the node's chain have in common.
    * @param highest A block of the node's chain, which is not above the stored head.
    */
-  #findFork(highest: Position, node: AskedNode): Promise<Position | "none" | "unclear"> {
+  #findFork(highest: Position, node: AskedUpstream): Promise<Position | "none" | "unclear"> {
     const { store, dialect, signal } = this.#parts;
     const range = { lowest: store.tables.tail ?? 0, highest: highest.number };
     return findFork(range, {
@@ -227,11 +234,11 @@ export class Advance {
     head: Position,
     fork: Position,
     target: Position,
-    nodes: readonly AskedNode[],
+    nodes: readonly AskedUpstream[],
   ): Promise<boolean> {
     let from: Position = head;
     let onto: Position = fork;
-    let branch: TakenBlock[] = [];
+    let branch: IngestedBlock[] = [];
     if (target.number === fork.number) {
       await this.#apply(head.number - fork.number, []);
       return true;
@@ -246,7 +253,7 @@ export class Advance {
       const update = planUpdate(from, branch.map(linkOf), onto);
       if (!update) return this.#retryFromParent(branch[0], onto, target, nodes);
       await this.#apply(update.removed, branch);
-      onto = from = linkOf(branch.at(-1) as TakenBlock);
+      onto = from = linkOf(branch.at(-1) as IngestedBlock);
       branch = [];
     }
     return true;
@@ -254,10 +261,10 @@ export class Advance {
 
   /** Continues after a reorg: the parent of the first fetched block is not the stored block below that block. */
   async #retryFromParent(
-    first: TakenBlock | undefined,
+    first: IngestedBlock | undefined,
     onto: Position,
     target: Position,
-    nodes: readonly AskedNode[],
+    nodes: readonly AskedUpstream[],
   ): Promise<boolean> {
     const { head } = this.#parts.store.tables;
     const [node] = nodes;
@@ -273,8 +280,8 @@ export class Advance {
   async #fetchAfter(
     number: number,
     target: Position,
-    nodes: readonly AskedNode[],
-  ): Promise<TakenBlock[] | undefined> {
+    nodes: readonly AskedUpstream[],
+  ): Promise<IngestedBlock[] | undefined> {
     const count = Math.min(AT_ONCE, target.number - number);
     const references = Array.from({ length: count }, (_, index): Reference => {
       const wanted = number + 1 + index;
@@ -288,15 +295,16 @@ export class Advance {
 
   async #fetch(
     reference: Reference,
-    nodes: readonly AskedNode[],
+    nodes: readonly AskedUpstream[],
     number: number,
-  ): Promise<TakenBlock | undefined> {
+  ): Promise<IngestedBlock | undefined> {
     const found = await this.#parts.source.fetch(reference, nodes, this.#parts.signal);
-    if (found.kind === "too large") this.#hurdle = Math.max(this.#hurdle ?? 0, number);
+    if (found.kind === "too large")
+      this.#oversizedBlock = Math.max(this.#oversizedBlock ?? 0, number);
     return found.kind === "found" ? found.record : undefined;
   }
 
-  async #apply(removed: number, added: readonly TakenBlock[]): Promise<void> {
+  async #apply(removed: number, added: readonly IngestedBlock[]): Promise<void> {
     if (this.#parts.signal.aborted) return;
     const reorganisation = removed > 0 ? this.#reorganisationOf(removed, added) : undefined;
     await this.#parts.store.apply({ removed, added });
@@ -304,7 +312,7 @@ export class Advance {
   }
 
   /** Reads the stored branch that the next update removes, so it must run before the update. */
-  #reorganisationOf(removed: number, added: readonly TakenBlock[]): Reorganisation {
+  #reorganisationOf(removed: number, added: readonly IngestedBlock[]): Reorganisation {
     const { tables } = this.#parts.store;
     const at = (tables.head?.number ?? 0) - removed;
     const named = (number: number) => ({ number, hash: tables.hashAt(number) ?? "" });

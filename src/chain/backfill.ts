@@ -4,13 +4,13 @@ import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
-import type { FollowedNode } from "./follower.ts";
-import type { StoreWriting, TakenBlock } from "./writing.ts";
+import type { FollowedUpstream } from "./follower.ts";
+import type { IngestedBlock, StoreWriting } from "./writing.ts";
 
 export type BackfillParts = {
   readonly store: Pick<StoreWriting, "tables" | "size" | "below">;
   readonly source: Pick<BlockSource, "fetch">;
-  readonly nodes: () => readonly FollowedNode[];
+  readonly nodes: () => readonly FollowedUpstream[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "windowFilled">;
@@ -198,7 +198,7 @@ export class Backfill {
     return Math.min(INDEXED_AT_ONCE, Math.max(FIRST_INDEXED, there));
   }
 
-  async #fetch(number: number): Promise<TakenBlock | undefined> {
+  async #fetch(number: number): Promise<IngestedBlock | undefined> {
     const { source, nodes, clock } = this.#parts;
     await clock.yield();
     const found = await source.fetch({ number }, nodes(), this.#closing.signal);
@@ -207,7 +207,7 @@ export class Backfill {
   }
 }
 
-const bytesOf = (blocks: readonly TakenBlock[]): number =>
+const bytesOf = (blocks: readonly IngestedBlock[]): number =>
   blocks.reduce((sum, { outline }) => sum + outline.transactionBytes + outline.receiptBytes, 0);
 
 type Fetching<Item> = {

@@ -169,7 +169,7 @@ export class BlockEntries {
   }
 
   /**
-   * Erases a block, canonical or not. Of a huge block this erases only the entries that make it visible; `eraseLeaving`
+   * Erases a block, canonical or not. Of a huge block this erases only the entries that make it visible; `eraseHuge`
    * erases the rest.
    */
   erase({ number, hash }: Position): void {
@@ -179,7 +179,7 @@ export class BlockEntries {
     if (isCanonical) this.#tables.canonical.removeSync(numberKey(number));
     if (outline && isHugeToErase(outline)) {
       this.#tables.parts.removeSync(partKey(hash, "outline"));
-      this.#tables.putLeaving({ number, hash }, isCanonical);
+      this.#tables.putErasing({ number, hash }, isCanonical);
       return;
     }
     if (isCanonical) this.#forgetTransactions(number, hash);
@@ -202,7 +202,7 @@ export class BlockEntries {
    * Erases the rest of a huge block, with pauses, in many transactions. After a crash the work starts over, so the part
    * that lists the block's transactions is erased last.
    */
-  *eraseLeaving({ number, hash }: Position, wasCanonical: boolean): Work<void> {
+  *eraseHuge({ number, hash }: Position, wasCanonical: boolean): Work<void> {
     const { parts, traces, transactions } = this.#tables;
     const named = wasCanonical ? this.#tables.part(hash, "block") : undefined;
     let looked = 0;
@@ -219,7 +219,7 @@ export class BlockEntries {
     yield* eraseRange(parts, { start: behindBlock, end });
     yield* eraseRange(parts, { start, end });
     this.#tables.forgetRead(); // readers that had the block may have cached parts of it until now
-    this.#tables.removeLeaving({ number, hash });
+    this.#tables.removeErasing({ number, hash });
   }
 
   /** Erases a block that has no outline yet. The transactions of the canonical block at its number stay. */

@@ -169,17 +169,17 @@ describe("a block", () => {
 });
 
 describe("the bloom of a receipt", () => {
-  const of = (places: readonly number[], digit: string): string => {
+  const of = (positions: readonly number[], digit: string): string => {
     const bloom = [..."0".repeat(512)];
-    for (const place of places) bloom[place] = digit;
+    for (const position of positions) bloom[position] = digit;
     return `"logsBloom":"0x${bloom.join("")}"`;
   };
   const few = fc.record({
-    places: fc.array(fc.nat(511), { maxLength: 40 }),
+    positions: fc.array(fc.nat(511), { maxLength: 40 }),
     digit: fc.constantFrom("1", "9", "a", "f"),
   });
   const blooms = fc.oneof(
-    { weight: 4, arbitrary: few.map(({ places, digit }) => of(places, digit)) },
+    { weight: 4, arbitrary: few.map(({ positions, digit }) => of(positions, digit)) },
     fc.constantFrom(
       of([0, 511], "A"),
       of([], "0").replace("00", "0"), // a digit too few
@@ -287,12 +287,12 @@ it("an outline is read back as it was written", () => {
 describe("the logs of a block", () => {
   /** For each log that may match: its JSON, its address and its topics. */
   function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findLogSpans>[1] = () => true) {
-    return findLogSpans(record.logs, mayMatch).map((place) => {
-      const piece = record.receiptPieces[place.piece] as Buffer;
-      const json = itemsOf(piece).subarray(place.start, place.start + place.length);
+    return findLogSpans(record.logs, mayMatch).map((span) => {
+      const piece = record.receiptPieces[span.piece] as Buffer;
+      const json = itemsOf(piece).subarray(span.start, span.start + span.length);
       return {
         json: String(json),
-        log: { address: addressIn(json, place), topics: topicsIn(json, place) },
+        log: { address: addressIn(json, span), topics: topicsIn(json, span) },
       };
     });
   }

@@ -118,9 +118,7 @@ export type ParsedBlock = {
   };
   readonly receipts: readonly unknown[];
   /** The spans of the transactions in the block's JSON, and of the receipts in theirs; left out: not known yet. */
-  readonly places?:
-    | { readonly transactions: PlacedList; readonly receipts: PlacedList }
-    | undefined;
+  readonly spans?: { readonly transactions: PlacedList; readonly receipts: PlacedList } | undefined;
 };
 
 /**
@@ -129,12 +127,12 @@ export type ParsedBlock = {
  */
 export function* cutRecord(
   json: BlockJson,
-  { block, receipts: parsedReceipts, places }: ParsedBlock,
+  { block, receipts: parsedReceipts, spans }: ParsedBlock,
   proof: ProofLevel,
 ): Work<BlockRecord | undefined> {
-  const transactions = places?.transactions ?? (yield* findList(json.block, "transactions"));
+  const transactions = spans?.transactions ?? (yield* findList(json.block, "transactions"));
   const hashes = hashesOf(block.transactions);
-  const receiptSpans = places?.receipts.elements ?? (yield* findElementsInSteps(json.receipts));
+  const receiptSpans = spans?.receipts.elements ?? (yield* findElementsInSteps(json.receipts));
   if (!transactions || !hashes || transactions.elements.length !== hashes.length) return undefined;
   if (receiptSpans?.length !== hashes.length) return undefined;
   const receipts: ReceiptWithLogs[] = [];
@@ -142,7 +140,7 @@ export function* cutRecord(
     const located = yield* locateLogs(
       {
         json: sliceOf(json.receipts, span),
-        inner: places?.receipts.inner?.[index],
+        inner: spans?.receipts.inner?.[index],
         at: span.start,
       },
       parsedReceipts[index],

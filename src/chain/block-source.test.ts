@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import { Turns } from "../lib/turns.ts";
-import { answersInTurn, BlockSource } from "./block-source.ts";
-import type { AskedNode, Fetched } from "./dialect.ts";
+import { BlockSource, hedgedAnswers } from "./block-source.ts";
+import type { AskedUpstream, Fetched } from "./dialect.ts";
 import { Prover } from "./prover.ts";
-import { takeHere } from "./writing.ts";
+import { ingestHere } from "./writing.ts";
 
 const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
@@ -29,7 +29,7 @@ const UNKNOWN: Fetched = { kind: "unknown" };
 function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
   const clock = new FakeClock();
   const log = pino({ level: "silent" });
-  const nodes = answers.map((_, index) => ({ name: "abc"[index] }) as AskedNode);
+  const nodes = answers.map((_, index) => ({ name: "abc"[index] }) as AskedUpstream);
   const prover = new Prover(
     { network: "n", mode: "available", chainId: 424_242 },
     {
@@ -41,7 +41,7 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
   const source = new BlockSource(
     { network: "n", limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 } },
     {
-      take: takeHere({
+      ingest: ingestHere({
         dialect: { fetchBlock: async (_, node) => answers[nodes.indexOf(node)] as Fetched },
         turns: new Turns({ clock }),
       }),
@@ -111,7 +111,7 @@ function asked(
   const done = (async () => {
     const nodes = Object.keys(answersAfter);
     const parts = { ask, isWorthAsking, clock };
-    for await (const { answer } of answersInTurn(nodes, caller.signal, parts)) {
+    for await (const { answer } of hedgedAnswers(nodes, caller.signal, parts)) {
       log.push(`${clock.now()} got ${answer}`);
       if (wanted(answer)) break;
     }

@@ -7,15 +7,15 @@ import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Confirmation } from "./confirmation.ts";
-import type { AskedNode, BlockLimits, Reference } from "./dialect.ts";
+import type { AskedUpstream, BlockLimits, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
-import type { TakeBlock, TakenBlock, TakeOutcome } from "./writing.ts";
+import type { IngestBlock, IngestedBlock, IngestOutcome } from "./writing.ts";
 
 export type BlockSourceParts = {
-  readonly take: TakeBlock;
+  readonly ingest: IngestBlock;
   readonly prover: Pick<Prover, "rules" | "judge" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while the pool still tries some for the first time. */
-  readonly allNodes: () => readonly AskedNode[] | undefined;
+  readonly allNodes: () => readonly AskedUpstream[] | undefined;
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
@@ -24,7 +24,7 @@ export type BlockSourceParts = {
 };
 
 export type Found =
-  | { readonly kind: "found"; readonly record: TakenBlock }
+  | { readonly kind: "found"; readonly record: IngestedBlock }
   /** No node that replied knows the block. */
   | { readonly kind: "unknown" }
   /** A node gave the block, but no node gave it in a form that can be proven. */
@@ -74,7 +74,11 @@ export class BlockSource {
   }
 
   /** Fetches the block from the first of the nodes that gives it in a form that can be proven. */
-  async fetch(reference: Reference, nodes: readonly AskedNode[], signal: Signal): Promise<Found> {
+  async fetch(
+    reference: Reference,
+    nodes: readonly AskedUpstream[],
+    signal: Signal,
+  ): Promise<Found> {
     const foreign: ForeignBlock[] = [];
     let isUnproven = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
@@ -83,12 +87,12 @@ export class BlockSource {
     if (able.length < small.length) isUnproven = true;
     let tooLarge = nodes.length - small.length;
     const { clock } = this.#parts;
-    const ask = (node: AskedNode, ending: Signal): Promise<TakeOutcome> =>
-      this.#take(reference, node, ending);
-    const isWorthAsking = ({ kind }: TakeOutcome): boolean =>
+    const ask = (node: AskedUpstream, ending: Signal): Promise<IngestOutcome> =>
+      this.#ingest(reference, node, ending);
+    const isWorthAsking = ({ kind }: IngestOutcome): boolean =>
       kind === "failed" || kind === "unknown";
     const parts = { ask, isWorthAsking, clock };
-    for await (const { node, answer } of answersInTurn(able, signal, parts)) {
+    for await (const { node, answer } of hedgedAnswers(able, signal, parts)) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
       if (answer.kind === "garbage") {
@@ -99,7 +103,7 @@ export class BlockSource {
         tooLarge += 1;
         this.#refuse(node, reference, answer.reason);
       }
-      if (answer.kind !== "taken" && answer.kind !== "refuted") continue;
+      if (answer.kind !== "ingested" && answer.kind !== "refuted") continue;
       const found = this.#check(reference, answer, node);
       if (found.kind === "found") return found;
       if (found.part === "header hash") foreign.push({ hash: found.hash, node });
@@ -108,8 +112,8 @@ export class BlockSource {
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
       // The prover accepts foreign headers now, so the block is judged again.
-      const again = await this.#take({ hash: agreed.hash }, agreed.node, signal);
-      if (again.kind === "taken" || again.kind === "refuted") {
+      const again = await this.#ingest({ hash: agreed.hash }, agreed.node, signal);
+      if (again.kind === "ingested" || again.kind === "refuted") {
         const found = this.#check(reference, again, agreed.node);
         if (found.kind === "found") return found;
       }
@@ -120,28 +124,28 @@ export class BlockSource {
     return reason === undefined ? { kind: "unknown" } : { kind: "failed", reason };
   }
 
-  #take(reference: Reference, node: AskedNode, signal: Signal): Promise<TakeOutcome> {
-    const { take, prover } = this.#parts;
-    return take(reference, node, { limits: this.#limits, rules: prover.rules(), signal });
+  #ingest(reference: Reference, node: AskedUpstream, signal: Signal): Promise<IngestOutcome> {
+    const { ingest, prover } = this.#parts;
+    return ingest(reference, node, { limits: this.#limits, rules: prover.rules(), signal });
   }
 
   #check(
     reference: Reference,
-    answer: Extract<TakeOutcome, { kind: "taken" | "refuted" }>,
-    node: AskedNode,
+    answer: Extract<IngestOutcome, { kind: "ingested" | "refuted" }>,
+    node: AskedUpstream,
   ): Extract<Found, { kind: "found" }> | { kind: "failed"; part: string; hash: string } {
-    const verdict = answer.kind === "taken" ? this.#parts.prover.judge(answer.proof) : answer;
-    if (answer.kind === "taken" && verdict === undefined)
+    const verdict = answer.kind === "ingested" ? this.#parts.prover.judge(answer.proof) : answer;
+    if (answer.kind === "ingested" && verdict === undefined)
       return { kind: "found", record: answer.block };
     const { part = "", reason = "" } = verdict ?? {};
-    const { number, hash } = answer.kind === "taken" ? saidOf(answer.block) : answer;
+    const { number, hash } = answer.kind === "ingested" ? saidOf(answer.block) : answer;
     this.#report(node, { part, reason }, { number, hash });
     this.#failed.add(nameOf(node, reference));
     return { kind: "failed", part, hash };
   }
 
   /** Notes that the block is too large. This is no lie of the node: the block may really be that large. */
-  #refuse(node: AskedNode, reference: Reference, reason: string): void {
+  #refuse(node: AskedUpstream, reference: Reference, reason: string): void {
     this.#parts.metrics.blockTooLarge(this.#network, node.name);
     this.#tooLarge.add(nameOf(node, reference));
     const block = "hash" in reference ? reference.hash : reference.number;
@@ -158,7 +162,7 @@ export class BlockSource {
    */
   #agreedForeign(
     given: readonly ForeignBlock[],
-    asked: readonly AskedNode[],
+    asked: readonly AskedUpstream[],
   ): ForeignBlock | undefined {
     const [first] = given;
     const isAgreed = given.every(({ hash }) => hash === first?.hash);
@@ -173,7 +177,7 @@ export class BlockSource {
   }
 
   #report(
-    node: AskedNode,
+    node: AskedUpstream,
     why: { part: string; reason: string },
     { number: block, hash }: { number?: string; hash?: string } = {},
   ): void {
@@ -222,13 +226,13 @@ class RecentNames {
   }
 }
 
-const nameOf = ({ name }: AskedNode, reference: Reference): string =>
+const nameOf = ({ name }: AskedUpstream, reference: Reference): string =>
   `${name} ${"hash" in reference ? reference.hash : reference.number}`;
 
 /** A block whose header does not give the hash that the block claims. */
-type ForeignBlock = { readonly hash: string; readonly node: AskedNode };
+type ForeignBlock = { readonly hash: string; readonly node: AskedUpstream };
 
-const saidOf = ({ hash, outline }: TakenBlock) => ({ number: toQuantity(outline.number), hash });
+const saidOf = ({ hash, outline }: IngestedBlock) => ({ number: toQuantity(outline.number), hash });
 
 // Asks several nodes the same question: one after the other, and the next one early when a node is slow. A silent node
 // delays nobody: meanwhile, nodes that had nothing to give are asked again.
@@ -247,7 +251,7 @@ const UNWANTED = new Error("no more answers are wanted");
  * @param parts.ask Never rejects.
  * @param parts.isWorthAsking Whether a node that gave this answer may give another one a moment later.
  */
-export async function* answersInTurn<Node, Answer>(
+export async function* hedgedAnswers<Node, Answer>(
   nodes: readonly Node[],
   signal: Signal,
   parts: {

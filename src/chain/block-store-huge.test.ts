@@ -105,9 +105,9 @@ describe("a block of very many transactions", () => {
 describe("a block of very many transactions whose writing failed", () => {
   const failed = block(1, TRANSACTIONS).record;
   const other = block(1, 2, "another block").record;
-  const placesIn = (name: string) =>
+  const positionsIn = (name: string) =>
     [0, 1].map((at) => store.tables.transactionPosition(hashOf(`${name} ${at}`)));
-  const PLACES = [0, 1].map((index) => ({ number: 1, index }));
+  const POSITIONS = [0, 1].map((index) => ({ number: 1, index }));
 
   /** The disk takes this many writes, and then refuses all until the update has failed. */
   const fail = async (writes: number, added: readonly BlockRecord[]): Promise<void> => {
@@ -126,8 +126,8 @@ describe("a block of very many transactions whose writing failed", () => {
     await fail(WRITES, [failed]);
     expect(store.tables.transactionPosition(hashOf("1 0"))).toBeDefined();
     await store.apply({ removed: 0, added: [other] });
-    expect(placesIn("1")).toEqual([undefined, undefined]);
-    expect(placesIn("another block")).toEqual(PLACES);
+    expect(positionsIn("1")).toEqual([undefined, undefined]);
+    expect(positionsIn("another block")).toEqual(POSITIONS);
   });
 
   it("takes nothing of the block in its place with it at the next start", async () => {
@@ -135,7 +135,7 @@ describe("a block of very many transactions whose writing failed", () => {
     await store.apply({ removed: 0, added: [other] });
     await store.close();
     await openStore();
-    expect(placesIn("another block")).toEqual(PLACES);
+    expect(positionsIn("another block")).toEqual(POSITIONS);
   });
 
   it("is no reason to take out what was stored since, where its note was left", async () => {
@@ -143,14 +143,14 @@ describe("a block of very many transactions whose writing failed", () => {
     await store.setNote("staged", `${failed.hash} 1`);
     await store.close();
     await openStore();
-    expect(placesIn("another block")).toEqual(PLACES);
+    expect(positionsIn("another block")).toEqual(POSITIONS);
     expect(store.tables.note("staged")).toBeUndefined();
   });
 
   it("leaves nothing behind when it was one of several", async () => {
     await fail(WRITES + 8, [failed, block(2, TRANSACTIONS).record]);
     await store.apply({ removed: 0, added: [other] });
-    expect(placesIn("1")).toEqual([undefined, undefined]);
+    expect(positionsIn("1")).toEqual([undefined, undefined]);
     expect(store.tables.part(failed.hash, "transactions", 0)).toBeUndefined();
   });
 });
@@ -160,20 +160,24 @@ describe("a block of very many transactions that leaves", () => {
   const small = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, at) => block(from + at, 1).record);
   /** Closes the store, counts what its tables hold of the huge block, and opens the store again. */
-  const leftOver = async (): Promise<{ parts: number; transactions: number; leaving: boolean }> => {
+  const leftOver = async (): Promise<{
+    parts: number;
+    transactions: number;
+    isErasing: boolean;
+  }> => {
     await store.close();
     const tables = new BlockTables({ path });
     const start = Buffer.from(huge.hash.slice(2), "hex");
     const end = Buffer.concat([start, Buffer.alloc(8, 0xff)]);
     const parts = [...tables.parts.getKeys({ start, end })].length;
-    const places = [...tables.transactions.getRange({})];
-    const transactions = places.filter(({ value }) => value.readUInt32BE(0) === 1).length;
-    const leaving = tables.isSomethingLeaving;
+    const positions = [...tables.transactions.getRange({})];
+    const transactions = positions.filter(({ value }) => value.readUInt32BE(0) === 1).length;
+    const { isErasing } = tables;
     await tables.root.close();
     await openStore();
-    return { parts, transactions, leaving };
+    return { parts, transactions, isErasing };
   };
-  const NOTHING = { parts: 0, transactions: 0, leaving: false };
+  const NOTHING = { parts: 0, transactions: 0, isErasing: false };
   const turn = async (): Promise<void> => {
     await new Promise(setImmediate);
     store.tables.refresh();
@@ -203,7 +207,7 @@ describe("a block of very many transactions that leaves", () => {
     await store.apply({ removed: 0, added: small(2, 101) });
     await turn();
     const cutOff = await leftOver();
-    expect(cutOff.leaving).toBe(true);
+    expect(cutOff.isErasing).toBe(true);
     expect(cutOff.parts).toBeGreaterThan(0);
     expect(await leftOver()).toEqual(NOTHING);
     expect([store.tables.head?.number, store.tables.tail]).toEqual([101, 2]);

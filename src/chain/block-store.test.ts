@@ -79,7 +79,7 @@ const isReadable = (name: string): boolean => stored(name) !== undefined;
 /** The names whose blocks are canonical at their numbers. */
 const canonical = (...names: readonly string[]): string[] =>
   names.filter((name) => tables.hashAt(Number(name.slice(1))) === hashOf(name));
-const place = (transaction: string) => tables.transactionPosition(hashOf(transaction));
+const positionOf = (transaction: string) => tables.transactionPosition(hashOf(transaction));
 const postings = (name: string) => {
   const term = hashTerm(addressOf(name), ADDRESS);
   return tables.postings(Math.floor(Number(name.slice(1)) / SEGMENT_BLOCKS), term);
@@ -88,7 +88,7 @@ const headAt = (name: string) => ({ number: Number(name.slice(1)), hash: hashOf(
 
 it("is empty at first", () => {
   openStore();
-  expect([tables.head, tables.tail, tables.hashAt(1), place("of a1")]).toEqual(
+  expect([tables.head, tables.tail, tables.hashAt(1), positionOf("of a1")]).toEqual(
     Array(4).fill(undefined),
   );
 });
@@ -102,12 +102,12 @@ it("finds a block by its hash and its number, and its transactions by theirs", a
   expect(tables.hashBytesAt(7)?.toString("hex")).toBe(hashOf("a7").slice(2));
   expect(tables.outline(hashOf("a7"))).toEqual(record.outline);
   expect(tables.part(hashOf("a7"), "block")).toEqual(record.block);
-  expect([place("first"), place("second")]).toEqual([
+  expect([positionOf("first"), positionOf("second")]).toEqual([
     { number: 7, index: 0 },
     { number: 7, index: 1 },
   ]);
   expect(postings("a7")?.readUInt16LE(0)).toBe(7);
-  expect([tables.hashAt(8), tables.outline(hashOf("a8")), place("third")]).toEqual(
+  expect([tables.hashAt(8), tables.outline(hashOf("a8")), positionOf("third")]).toEqual(
     Array(3).fill(undefined),
   );
 });
@@ -120,7 +120,7 @@ it("lets the oldest block leave with the one that is too many for the window", a
   expect([tables.head, tables.tail]).toEqual([headAt("a4"), 2]);
   expect(canonical("a1", "a2", "a3", "a4")).toEqual(["a2", "a3", "a4"]);
   expect([isReadable("a1"), isReadable("a2")]).toEqual([false, true]);
-  expect([place("of a1"), place("of a2")]).toEqual([undefined, { number: 2, index: 0 }]);
+  expect([positionOf("of a1"), positionOf("of a2")]).toEqual([undefined, { number: 2, index: 0 }]);
   for (const part of ["block", "transactions", "receipts", "logs"] as const)
     expect(tables.part(hashOf("a1"), part)).toBeUndefined();
 });
@@ -151,7 +151,7 @@ it("never grows beyond its bytes: the oldest leave, and the tail rises", async (
   const present = names.slice(tail - 1);
   expect(canonical(...names)).toEqual(present);
   expect(names.filter(isReadable)).toEqual(present);
-  expect(names.filter((name) => place(`of ${name}`))).toEqual(present);
+  expect(names.filter((name) => positionOf(`of ${name}`))).toEqual(present);
 });
 
 it("keeps the head even where there is no room for it", async () => {
@@ -159,7 +159,7 @@ it("keeps the head even where there is no room for it", async () => {
   await grow(block("a1", LARGE), block("a2", LARGE), block("a3", LARGE));
   expect([tables.head, tables.tail]).toEqual([headAt("a3"), 3]);
   expect(["a1", "a2", "a3"].filter(isReadable)).toEqual(["a3"]);
-  expect(place("of a3")).toEqual({ number: 3, index: 0 });
+  expect(positionOf("of a3")).toEqual({ number: 3, index: 0 });
 });
 
 describe("a reorganisation", () => {
@@ -189,7 +189,7 @@ describe("a reorganisation", () => {
   });
 
   it("finds transactions where the new chain has them, and the lost ones nowhere", () => {
-    expect(["moved", "later", "fresh", "lost"].map(place)).toEqual([
+    expect(["moved", "later", "fresh", "lost"].map(positionOf)).toEqual([
       { number: 3, index: 0 },
       { number: 2, index: 1 },
       { number: 2, index: 0 },
@@ -199,7 +199,7 @@ describe("a reorganisation", () => {
 
   it("can be undone", async () => {
     await store.apply({ removed: 1, added: [] });
-    expect([tables.head, tables.hashAt(3), place("moved")]).toEqual([
+    expect([tables.head, tables.hashAt(3), positionOf("moved")]).toEqual([
       headAt("b2"),
       undefined,
       undefined,
@@ -207,7 +207,7 @@ describe("a reorganisation", () => {
     const back = [block("a2", { transactions: ["moved", "lost"] }), block("a3")];
     await store.apply({ removed: 1, added: back });
     expect(canonical("a1", "a2", "a3", "b2", "b3")).toEqual(["a1", "a2", "a3"]);
-    expect(place("lost")).toEqual({ number: 2, index: 1 });
+    expect(positionOf("lost")).toEqual({ number: 2, index: 1 });
     expect(isReadable("b2")).toBe(true);
   });
 
@@ -230,7 +230,10 @@ describe("a block older than the window", () => {
   it("is kept with its number and its transactions when it was asked for by its number", async () => {
     const record = block("a5", LARGE);
     await store.keep(record, true);
-    expect([tables.hashAt(5), place("of a5")]).toEqual([hashOf("a5"), { number: 5, index: 0 }]);
+    expect([tables.hashAt(5), positionOf("of a5")]).toEqual([
+      hashOf("a5"),
+      { number: 5, index: 0 },
+    ]);
     expect(tables.outline(hashOf("a5"))).toEqual(record.outline);
     expect(tables.part(hashOf("a5"), "block")).toEqual(record.block);
     expect(tables.part(hashOf("a5"), "transactions")).toEqual(record.transactionPieces[0]);
@@ -240,7 +243,7 @@ describe("a block older than the window", () => {
   it("is kept under its hash only when it was asked for by its hash", async () => {
     await store.keep(block("a5"), false);
     expect(isReadable("a5")).toBe(true);
-    expect([tables.hashAt(5), place("of a5")]).toEqual([undefined, undefined]);
+    expect([tables.hashAt(5), positionOf("of a5")]).toEqual([undefined, undefined]);
   });
 
   it("stays while the window moves on", async () => {
@@ -261,7 +264,7 @@ describe("a block older than the window", () => {
     expect(left.length).toBeLessThan(30);
     expect(left).toEqual(names.slice(-left.length));
     expect(canonical(...names)).toEqual(left);
-    expect(names.filter((name) => place(`of ${name}`))).toEqual(left);
+    expect(names.filter((name) => positionOf(`of ${name}`))).toEqual(left);
     expect(window()).toEqual(unchanged);
   });
 
@@ -286,7 +289,10 @@ describe("blocks below the tail", () => {
     expect(await prepend([block("a7")])).toBe(true);
     expect([tables.head, tables.tail]).toEqual([headAt("a11"), 7]);
     expect(canonical("a7", "a8", "a9", "a10", "a11")).toHaveLength(5);
-    expect([place("of a8"), postings("a8")?.readUInt16LE(0)]).toEqual([{ number: 8, index: 0 }, 8]);
+    expect([positionOf("of a8"), postings("a8")?.readUInt16LE(0)]).toEqual([
+      { number: 8, index: 0 },
+      8,
+    ]);
   });
 
   it.each([
@@ -298,7 +304,7 @@ describe("blocks below the tail", () => {
   ])("are refused, all of them, when they are $what", async ({ names }) => {
     expect(await prepend(names.map((name) => block(name)))).toBe(false);
     expect([tables.head, tables.tail]).toEqual([headAt("a11"), 10]);
-    expect(names.filter((name) => isReadable(name) || place(`of ${name}`))).toEqual([]);
+    expect(names.filter((name) => isReadable(name) || positionOf(`of ${name}`))).toEqual([]);
   });
 
   it("are refused by a store without blocks", async () => {
@@ -312,7 +318,7 @@ describe("a store that is opened again", () => {
   const answers = () => ({
     ends: [tables.head, tables.tail],
     hashes: [1, 2, 3, 4, 5].map((number) => tables.hashAt(number)),
-    places: ["of a1", "of a2", "of a3", "of b3", "of b4"].map(place),
+    positions: ["of a1", "of a2", "of a3", "of b3", "of b4"].map(positionOf),
     receipts: ["a1", "a2", "a3", "b3", "b4"].map((name) => stored(name)?.receipts().toString()),
     terms: ["a2", "b4"].map((name) => postings(name)?.toString("hex")),
     bytes: tables.bytes,
@@ -376,7 +382,7 @@ describe("a kept block", () => {
     await store.keep(block("b10", { transactions: ["shared"] }), false);
     for (let number = 20; isReadable("b10"); number += 1)
       await store.keep(block(`c${number}`, LARGE), false);
-    expect(place("shared")).toEqual({ number: 10, index: 0 });
+    expect(positionOf("shared")).toEqual({ number: 10, index: 0 });
   });
 
   it("that is asked for by its number later is found by it", async () => {
@@ -386,7 +392,7 @@ describe("a kept block", () => {
     expect(tables.hashAt(3)).toBeUndefined();
     await store.keep(block("a3"), true);
     expect(tables.hashAt(3)).toBe(hashOf("a3"));
-    expect(place("of a3")).toEqual({ number: 3, index: 0 });
+    expect(positionOf("of a3")).toEqual({ number: 3, index: 0 });
   });
 });
 

@@ -18,8 +18,8 @@ import {
 } from "./block-tables.ts";
 import { BlocksBelow } from "./blocks-below.ts";
 import { ColdBlocks } from "./cold-blocks.ts";
-import { type Forgotten, KeptSegments, type UpstreamLogs } from "./kept-segments.ts";
-import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
+import { KeptSegments, type SegmentSelector, type UpstreamLogs } from "./kept-segments.ts";
+import { HugeErasures, inTransactions, StoreEviction, type StoreSize } from "./store-eviction.ts";
 import type { Position } from "./stored-block.ts";
 
 /** The size of a trial write: as much as a small block. */
@@ -57,8 +57,8 @@ export class BlockStore {
   readonly #isUninterrupted: boolean;
   readonly #entries: BlockEntries;
   readonly #keptSegments: KeptSegments;
-  readonly #room: StoreRoom;
-  readonly #leaving: LeavingBlocks;
+  readonly #eviction: StoreEviction;
+  readonly #erasures: HugeErasures;
   readonly #cold: ColdBlocks;
   /** Writes the blocks that the backfill fills in below the tail. */
   readonly below: BlocksBelow;
@@ -73,14 +73,14 @@ export class BlockStore {
     this.tables = tables;
     this.#entries = entries;
     this.#keptSegments = keptSegments;
-    const room = new StoreRoom(options, { tables, entries, keptSegments });
-    this.#room = room;
+    const eviction = new StoreEviction(options, { tables, entries, keptSegments });
+    this.#eviction = eviction;
     const write = (change: () => void): Promise<void> => this.#write(change);
-    this.#leaving = new LeavingBlocks({ tables, entries, room, write });
+    this.#erasures = new HugeErasures({ tables, entries, eviction, write });
     const cold = new ColdBlocks(options, { tables, entries, write });
     this.#cold = cold;
     this.below = new BlocksBelow({
-      ...{ tables, entries, cold, room },
+      ...{ tables, entries, cold, eviction },
       write: (change) => this.#write(change),
       change: (change) => this.#change(change),
     });
@@ -92,7 +92,7 @@ export class BlockStore {
     const found = this.tables.note(MADE_FOR);
     if (found === wanted) {
       await this.#clearStaged();
-      await this.#leaving.finish();
+      await this.#erasures.finish();
       await this.below.clearUnfinished();
       return { wasCleared: false };
     }
@@ -116,13 +116,13 @@ export class BlockStore {
 
   /** Sets another size. The next changes remove the blocks that are too many. */
   resize(size: StoreSize): void {
-    this.#room.size = size;
+    this.#eviction.size = size;
     this.#keptSegments.resize(size);
     this.#cold.resize(size);
   }
 
   get size(): StoreSize {
-    return this.#room.size;
+    return this.#eviction.size;
   }
 
   async setNote(name: string, text: string): Promise<void> {
@@ -132,12 +132,12 @@ export class BlockStore {
 
   /** Removes all blocks; the notes stay. */
   async clear(): Promise<void> {
-    await this.#leaving.finish();
+    await this.#erasures.finish();
     await this.#write(() => this.tables.clear());
   }
 
   async close(): Promise<void> {
-    await this.#leaving.close();
+    await this.#erasures.close();
     await this.#cold.close();
     await this.tables.close();
   }
@@ -160,10 +160,10 @@ export class BlockStore {
 
   /** As `#write`, but first waits for the background work (erasing, compressing), which goes on after the change. */
   async #change<Value>(change: () => Value): Promise<Value> {
-    await this.#leaving.finish();
+    await this.#erasures.finish();
     await this.#cold.finish();
     const value = await this.#write(change);
-    this.#leaving.begin();
+    this.#erasures.begin();
     this.#cold.begin();
     return value;
   }
@@ -176,7 +176,7 @@ export class BlockStore {
     const stays = top < 0 ? undefined : this.tables.hashAt(top);
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
     await this.#clearStaged();
-    await this.#leaving.finish();
+    await this.#erasures.finish();
     // Readers do not find a staged block that is above the head.
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
     await this.#change(() => {
@@ -186,7 +186,7 @@ export class BlockStore {
       const next = newest ? positionOf(newest) : { number: top, hash: stays ?? "" };
       this.tables.putHead(next);
       const first = added[0]?.outline.number ?? top;
-      this.#room.shrink(next.number, Math.min(this.tables.tail ?? first, first));
+      this.#eviction.evictBelowWindow(next.number, Math.min(this.tables.tail ?? first, first));
     });
   }
 
@@ -209,7 +209,7 @@ export class BlockStore {
       if (this.tables.outline(record.hash)) return;
       this.#entries.putParts(record, packed);
       append(kept, positionBytes(positionOf(record)));
-      this.#room.make();
+      this.#eviction.evictToBudget();
     });
   }
 
@@ -219,7 +219,7 @@ export class BlockStore {
     await this.#change(() => {
       if (!this.tables.outline(hash)) return;
       traces.putSync(traceKey(hash, position), compressed(json));
-      this.#room.make();
+      this.#eviction.evictToBudget();
     });
   }
 
@@ -227,7 +227,7 @@ export class BlockStore {
   async keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
     await this.#change(() => {
       this.#keptSegments.put(segment, logs);
-      this.#room.make();
+      this.#eviction.evictToBudget();
     });
   }
 
@@ -241,7 +241,7 @@ export class BlockStore {
   }
 
   /** Removes the kept logs that `forgotten` selects. @returns How many segments were removed. */
-  forgetSegments(forgotten: Forgotten): Promise<number> {
+  forgetSegments(forgotten: SegmentSelector): Promise<number> {
     return this.#write(() => this.#keptSegments.remove(forgotten));
   }
 

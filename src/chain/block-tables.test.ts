@@ -68,14 +68,14 @@ describe("hot blocks", () => {
     const hot = new HotBlocks();
     const { block, hashes } = blockOf(7, 20);
     hot.hold(block);
-    const places = () => hashes.map((hash) => hot.place(hash));
+    const positions = () => hashes.map((hash) => hot.position(hash));
     hot.sawLook(block);
-    expect(places()).toEqual(hashes.map(() => undefined));
+    expect(positions()).toEqual(hashes.map(() => undefined));
     hot.sawLook(block);
-    expect(places()).toEqual(hashes.map((_, index) => ({ number: 7, index })));
+    expect(positions()).toEqual(hashes.map((_, index) => ({ number: 7, index })));
     expect(hot.block(7)).toBe(block);
     hot.forget();
-    expect([hot.block(7), ...places()]).toEqual([undefined, ...hashes.map(() => undefined)]);
+    expect([hot.block(7), ...positions()]).toEqual([undefined, ...hashes.map(() => undefined)]);
   });
 
   it("read all of a large block for one in sixteen that are looked for, and never all of a huge one", () => {
@@ -94,19 +94,19 @@ describe("hot blocks", () => {
       hot.hold(block);
       for (let look = 0; look < 7; look += 1) hot.sawLook(block);
     }
-    const held = all.flatMap(({ hashes }) => hashes).filter((hash) => hot.place(hash));
+    const held = all.flatMap(({ hashes }) => hashes).filter((hash) => hot.position(hash));
     expect(held.length).toBeLessThanOrEqual(20_000);
     expect(held.length).toBeGreaterThan(0);
     expect(all.filter(({ block }) => hot.block(block.number)).length).toBe(128);
   });
 
-  it("do not tell one block's transactions by another one with the same place", () => {
+  it("do not tell one block's transactions by another one with the same position", () => {
     const hot = new HotBlocks();
     const [one, other] = [blockOf(1, 4), blockOf(129, 4)];
     hot.hold(one.block);
     hot.hold(other.block);
     for (let look = 0; look < 3; look += 1) hot.sawLook(one.block);
-    expect([hot.block(1), hot.place(one.hashes[0] ?? "")]).toEqual([undefined, undefined]);
+    expect([hot.block(1), hot.position(one.hashes[0] ?? "")]).toEqual([undefined, undefined]);
     expect(hot.block(129)).toBe(other.block);
   });
 });

@@ -183,7 +183,7 @@ export class BlockTables {
   /** The number of a canonical transaction's block, and the transaction's index there. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
     const hot = this.#hotNow();
-    const held = hot?.place(hash);
+    const held = hot?.position(hash);
     if (held) return held;
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     if (!bytes) return undefined;
@@ -256,31 +256,31 @@ export class BlockTables {
   }
 
   /** Notes a huge block that is erased step by step from now on. */
-  putLeaving(position: Position, wasCanonical: boolean): void {
-    this.notes.putSync(leavingKey(position), Buffer.from(wasCanonical ? [1] : [0]));
+  putErasing(position: Position, wasCanonical: boolean): void {
+    this.notes.putSync(erasingKey(position), Buffer.from(wasCanonical ? [1] : [0]));
   }
 
-  removeLeaving(position: Position): void {
-    this.notes.removeSync(leavingKey(position));
+  removeErasing(position: Position): void {
+    this.notes.removeSync(erasingKey(position));
   }
 
   /** The huge blocks that are being erased. */
-  leaving(): { readonly position: Position; readonly wasCanonical: boolean }[] {
-    const found = [...this.notes.getRange({ start: LEAVING, end: BEHIND_LEAVING })];
+  erasing(): { readonly position: Position; readonly wasCanonical: boolean }[] {
+    const found = [...this.notes.getRange({ start: ERASING, end: BEHIND_ERASING })];
     return found.map(({ key, value }) => ({
-      position: positionIn(key.subarray(LEAVING.length)),
+      position: positionIn(key.subarray(ERASING.length)),
       wasCanonical: value[0] === 1,
     }));
   }
 
-  get isSomethingLeaving(): boolean {
-    const range = { start: LEAVING, end: BEHIND_LEAVING, limit: 1 };
+  get isErasing(): boolean {
+    const range = { start: ERASING, end: BEHIND_ERASING, limit: 1 };
     return [...this.notes.getKeys(range)].length > 0;
   }
 
   /** Removes all blocks; the notes stay. */
   clear(): void {
-    for (const { position } of this.leaving()) this.removeLeaving(position);
+    for (const { position } of this.erasing()) this.removeErasing(position);
     for (const table of this.#ofBlocks) table.clearSync();
     this.notes.removeSync(HEAD);
     this.notes.removeSync(TAIL);
@@ -303,9 +303,9 @@ const MOST_OF_BLOCK = 1_000;
 /** At most this many positions are read for each transaction that was looked up: that takes as long as three lookups. */
 const READ_FOR_ONE = 16;
 /** How many positions of transactions are cached; each takes about 200 bytes. */
-const MOST_PLACES = 20_000;
+const MOST_POSITIONS = 20_000;
 
-type Place = { readonly number: number; readonly index: number };
+type TransactionPosition = { readonly number: number; readonly index: number };
 type HotBlock = {
   readonly block: StoredBlock;
   /** How many of the block's transactions were looked up in the store. */
@@ -317,12 +317,12 @@ export class HotBlocks {
   /** The blocks, each at its number modulo `MOST_BLOCKS`. */
   #blocks: (HotBlock | undefined)[] = [];
   /** Transaction hash → the block's number times `MOST_OF_BLOCK`, and the index. */
-  readonly #places = new Map<string, number>();
+  readonly #positions = new Map<string, number>();
   readonly pieces = new HotPieces();
 
   forget(): void {
     this.#blocks = [];
-    if (this.#places.size > 0) this.#places.clear();
+    if (this.#positions.size > 0) this.#positions.clear();
     this.pieces.forget();
   }
 
@@ -335,10 +335,10 @@ export class HotBlocks {
     this.#blocks[block.number % MOST_BLOCKS] = { block, looks: 0 };
   }
 
-  place(transaction: string): Place | undefined {
-    const place = this.#places.get(transaction);
-    if (place === undefined) return undefined;
-    return { number: Math.floor(place / MOST_OF_BLOCK), index: place % MOST_OF_BLOCK };
+  position(transaction: string): TransactionPosition | undefined {
+    const position = this.#positions.get(transaction);
+    if (position === undefined) return undefined;
+    return { number: Math.floor(position / MOST_OF_BLOCK), index: position % MOST_OF_BLOCK };
   }
 
   /**
@@ -354,9 +354,9 @@ export class HotBlocks {
     if (transactions > MOST_OF_BLOCK || hot.looks < 2) return;
     if (hot.looks * READ_FOR_ONE < transactions) return;
     hot.looks = 0;
-    if (this.#places.size + transactions > MOST_PLACES) this.#places.clear();
+    if (this.#positions.size + transactions > MOST_POSITIONS) this.#positions.clear();
     for (const [index, hash] of block.transactionHashes().entries())
-      this.#places.set(hash, number * MOST_OF_BLOCK + index);
+      this.#positions.set(hash, number * MOST_OF_BLOCK + index);
   }
 }
 
@@ -540,10 +540,10 @@ const HEAD = Buffer.from("head");
 const TAIL = Buffer.from("tail");
 export const noteKey = (name: string): Buffer => Buffer.from(`note ${name}`);
 
-const LEAVING = noteKey("leaving ");
-const BEHIND_LEAVING = noteKey("leaving!");
-const leavingKey = (position: Position): Buffer =>
-  Buffer.concat([LEAVING, positionBytes(position)]);
+const ERASING = noteKey("leaving ");
+const BEHIND_ERASING = noteKey("leaving!");
+const erasingKey = (position: Position): Buffer =>
+  Buffer.concat([ERASING, positionBytes(position)]);
 
 const partKeyBytes = Buffer.alloc(35);
 const hashKeyBytes = Buffer.alloc(32);

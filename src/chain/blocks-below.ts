@@ -5,7 +5,7 @@ import { type BlockEntries, collectTerms, type TermPositions } from "./block-ent
 import type { BlockRecord } from "./block-record.ts";
 import { type BlockTables, positionIn } from "./block-tables.ts";
 import type { ColdBlocks } from "./cold-blocks.ts";
-import { inTransactions, type StoreRoom } from "./store-room.ts";
+import { inTransactions, type StoreEviction } from "./store-eviction.ts";
 import type { Position } from "./stored-block.ts";
 
 /** A process that was killed leaves unfinished blocks at most this far below the tail. */
@@ -18,7 +18,7 @@ type BelowParts = {
   readonly tables: BlockTables;
   readonly entries: BlockEntries;
   readonly cold: Pick<ColdBlocks, "encodingBelow">;
-  readonly room: Pick<StoreRoom, "keepTermsFrom">;
+  readonly eviction: Pick<StoreEviction, "keepTermsFrom">;
   /** Makes a change: all of it, or nothing. */
   readonly write: <Value>(change: () => Value) => Promise<Value>;
   /** As `write`, but first waits for the background work of the store. */
@@ -67,14 +67,14 @@ export class BlocksBelow {
    * @returns By how many blocks the tail moved.
    */
   async finish(): Promise<number> {
-    const { tables, entries, room, write, change } = this.#parts;
+    const { tables, entries, eviction, write, change } = this.#parts;
     const links = this.#links;
     const terms = this.#terms;
     this.#links = [];
     this.#terms = new Map();
     const last = links.at(-1);
     if (!last) return 0;
-    room.keepTermsFrom(last.number);
+    eviction.keepTermsFrom(last.number);
     try {
       await inTransactions(entries.indexTerms(terms), { write });
       return await change(() => {
@@ -86,7 +86,7 @@ export class BlocksBelow {
         return count;
       });
     } finally {
-      room.keepTermsFrom(undefined);
+      eviction.keepTermsFrom(undefined);
     }
   }
 

@@ -25,7 +25,7 @@ const record = (number: number): BlockRecord => ({
   },
   uncles: undefined,
 });
-const live: ChainNews = { isLive: true, leader: "a", standings: [] };
+const live: ChainNews = { isLive: true, leader: "a", nodeHeads: [] };
 const signal = new AbortController().signal;
 
 const away = async (): Promise<never> => {
@@ -49,7 +49,7 @@ let heard: unknown[];
 const read = (writer: Partial<ChainWriter> = {}): void => {
   const node = {
     name: "a",
-    standsAt: (head: unknown, isElsewhere: boolean) => void stood.push([head, isElsewhere]),
+    noteHead: (head: unknown, isOnOtherBranch: boolean) => void stood.push([head, isOnOtherBranch]),
   };
   const pool = { usable: () => [node], bestForBlocks: () => [], nodes: [node] };
   const dialect = { readPosition: async () => ({ number: 3, hash: hashOf(3) }) };
@@ -150,7 +150,7 @@ describe("a chain that another process keeps", () => {
   it("passes on where nodes stand", () => {
     read();
     const head = { number: 7, hash: undefined };
-    reader.hear({ ...live, standings: [{ node: "a", head, isElsewhere: true }] });
+    reader.hear({ ...live, nodeHeads: [{ node: "a", head, isOnOtherBranch: true }] });
     expect(stood).toEqual([[head, true]]);
   });
 });

@@ -17,16 +17,16 @@ export type ChainNews = {
   readonly store?: string;
   /** The name of the node whose chain is followed. */
   readonly leader: string | undefined;
-  readonly standings: readonly Standing[];
+  readonly nodeHeads: readonly NodeHeadNews[];
   /** undefined before the head was confirmed. */
   readonly head?: HeadNews | undefined;
 };
 
 /** The position of a node's head when the writer last read it. */
-type Standing = {
+type NodeHeadNews = {
   readonly node: string;
   readonly head: { readonly number: number; readonly hash: string | undefined };
-  readonly isElsewhere: boolean;
+  readonly isOnOtherBranch: boolean;
 };
 
 export type ChainReaderParts = Pick<ViewSourceParts, "dialect" | "clock" | "turns"> & {
@@ -42,7 +42,7 @@ export class ChainReader {
   readonly #tagged: TaggedBlocks;
   /** The writer's answer for each tag, and the head at which it was given. */
   readonly #known = new Map<Tag, { head: string; position: Promise<Position | undefined> }>();
-  #news: ChainNews = { isLive: false, leader: undefined, standings: [] };
+  #news: ChainNews = { isLive: false, leader: undefined, nodeHeads: [] };
   /** Whether the writer was ever live. While a new writer starts, the stored chain can still be shown. */
   #isLive = false;
   readonly #onUpdate = new Set<() => void>();
@@ -89,8 +89,8 @@ export class ChainReader {
     this.#isLive ||= news.isLive;
     this.#news = news;
     for (const node of this.#parts.pool.nodes) {
-      const standing = news.standings.find((each) => each.node === node.name);
-      if (standing) node.standsAt(standing.head, standing.isElsewhere);
+      const noted = news.nodeHeads.find((each) => each.node === node.name);
+      if (noted) node.noteHead(noted.head, noted.isOnOtherBranch);
     }
     for (const listener of [...this.#onUpdate]) listener();
   }

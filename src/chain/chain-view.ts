@@ -19,7 +19,7 @@ import type { Position, StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tagged-blocks.ts";
 
 /** Why the nodes did not give a block. */
-export type NotFetched =
+export type FetchFailure =
   /** No node that answered has the block in a chain that can be followed. */
   | "unknown"
   /** A node gave the block, but it could not be proven. */
@@ -28,7 +28,7 @@ export type NotFetched =
   | "unanswered";
 
 /** The block that was fetched from the nodes, or why there is none. */
-export type Sought = StoredBlock | NotFetched;
+export type BlockFetch = StoredBlock | FetchFailure;
 
 export type ViewOptions = {
   readonly head: Position;
@@ -45,7 +45,7 @@ export type ChainWriter = {
   /** As `look`, soon, without a result to wait for. */
   hurry(): void;
   /** @returns The hash under which the block is in the store now. */
-  fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
+  fetch(reference: Reference): Promise<{ readonly hash: string } | FetchFailure>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
@@ -146,7 +146,7 @@ export class ViewSource {
   }
 
   /** Has the writer fetch and prove a block that is not in the store, and store it. */
-  async fetch(reference: Reference): Promise<Sought> {
+  async fetch(reference: Reference): Promise<BlockFetch> {
     const { store, writer } = this.#parts;
     const fetched = await writer.fetch(reference);
     if (typeof fetched === "string") return fetched;
@@ -254,7 +254,7 @@ export class ChainView {
   }
 
   /** As `ViewSource.fetch`. */
-  fetch(reference: Reference): Promise<Sought> {
+  fetch(reference: Reference): Promise<BlockFetch> {
     return this.#parts.source.fetch(reference);
   }
 

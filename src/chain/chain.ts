@@ -13,18 +13,18 @@ import { BlockSource } from "./block-source.ts";
 import { BlockStore, type RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { ChainNews } from "./chain-reader.ts";
-import { type ChainWriter, type NotFetched, ViewSource } from "./chain-view.ts";
+import { type ChainWriter, type FetchFailure, ViewSource } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
-import type { Forgotten, UpstreamLogs } from "./kept-segments.ts";
+import type { SegmentSelector, UpstreamLogs } from "./kept-segments.ts";
 import { type ProofMode, Prover } from "./prover.ts";
-import type { StoreSize } from "./store-room.ts";
+import type { StoreSize } from "./store-eviction.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import { CALLED_OFF, type WriterThread } from "./thread/writer-thread.ts";
-import { type StoreWriting, type TakeBlock, takeHere } from "./writing.ts";
+import { type IngestBlock, ingestHere, type StoreWriting } from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -54,7 +54,7 @@ export type ChainParts = {
   readonly thread?: WriterThread | undefined;
 };
 
-type Fetching = { readonly hash: string } | NotFetched;
+type Fetching = { readonly hash: string } | FetchFailure;
 
 /** The chain computes the unusual age of a head anew after this time, in milliseconds. */
 const LEARNED_FOR_MS = 60_000;
@@ -117,7 +117,7 @@ export class Chain implements ChainWriter {
       },
     );
     const run: RunWrite = (write) => writable.run(write);
-    const { store, take } = this.#orClosed(() =>
+    const { store, ingest } = this.#orClosed(() =>
       this.#openStore({ path, windowBlocks, bytes }, run),
     );
     this.#opening.opened();
@@ -130,7 +130,7 @@ export class Chain implements ChainWriter {
     const source = new BlockSource(
       { network, limits },
       {
-        ...{ take, prover, clock, log, metrics },
+        ...{ ingest, prover, clock, log, metrics },
         onLie: (name) => this.distrust(name),
         allNodes: () => (pool.isSettled() ? pool.usable() : undefined),
       },
@@ -180,17 +180,17 @@ export class Chain implements ChainWriter {
   #openStore(
     options: StoreSize & { readonly path: string },
     run: RunWrite,
-  ): { readonly store: StoreWriting; readonly take: TakeBlock } {
+  ): { readonly store: StoreWriting; readonly ingest: IngestBlock } {
     const { dialect, turns, thread } = this.#parts;
-    // `takeHere` returns whole records, so a `BlockStore` can write them.
+    // `ingestHere` returns whole records, so a `BlockStore` can write them.
     if (!thread)
-      return { store: new BlockStore(options, { run }), take: takeHere({ dialect, turns }) };
+      return { store: new BlockStore(options, { run }), ingest: ingestHere({ dialect, turns }) };
     const onBegunAgain = (): void => {
       this.#isPrepared = false;
       this.#follower.hurry();
     };
     const store = new ThreadStore(options, { thread, dialect, run, onBegunAgain });
-    return { store, take: store.take };
+    return { store, ingest: store.ingest };
   }
 
   async start(): Promise<void> {
@@ -260,10 +260,10 @@ export class Chain implements ChainWriter {
 
   /** The reason why the chain cannot advance, in words; undefined while nothing stops the chain. */
   get whyStuck(): string | undefined {
-    const { hurdle } = this.#follower;
-    return hurdle === undefined
+    const { oversizedBlock } = this.#follower;
+    return oversizedBlock === undefined
       ? undefined
-      : `block ${hurdle} is larger than limits.block allows and cannot be followed`;
+      : `block ${oversizedBlock} is larger than limits.block allows and cannot be followed`;
   }
 
   // For the processes that read the store.
@@ -275,10 +275,12 @@ export class Chain implements ChainWriter {
 
   news(): ChainNews {
     const { isLive, whyStopped, leader } = this.#follower;
-    const standings = this.#parts.pool
+    const nodeHeads = this.#parts.pool
       .usable()
-      .flatMap(({ name, head, isElsewhere }) => (head ? [{ node: name, head, isElsewhere }] : []));
-    const seen = { standings, head: this.#parts.freshness.news() };
+      .flatMap(({ name, head, isOnOtherBranch }) =>
+        head ? [{ node: name, head, isOnOtherBranch }] : [],
+      );
+    const seen = { nodeHeads, head: this.#parts.freshness.news() };
     return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 
@@ -331,7 +333,7 @@ export class Chain implements ChainWriter {
     this.#forgetLogs({ ofOthersThan: upstreams }, "their upstream is not configured");
   }
 
-  #forgetLogs(forgotten: Forgotten, why: string): void {
+  #forgetLogs(forgotten: SegmentSelector, why: string): void {
     const { log } = this.#parts;
     this.#store.forgetSegments(forgotten).then(
       (segments) => {

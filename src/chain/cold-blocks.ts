@@ -4,7 +4,7 @@
 import type { Work } from "../lib/turns.ts";
 import type { BlockEntries } from "./block-entries.ts";
 import { asTheyAre, type BlockTables, type PartEncoding, packed } from "./block-tables.ts";
-import { inTransactions, type StoreSize } from "./store-room.ts";
+import { inTransactions, type StoreSize } from "./store-eviction.ts";
 
 /** A store up to this size compresses nothing, in bytes on disk. */
 const PLAIN_BYTES = 2 ** 30;

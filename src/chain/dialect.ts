@@ -9,7 +9,7 @@ import type { Upstream } from "../upstream/upstream.ts";
 import type { BlockJson, ParsedBlock } from "./block-record.ts";
 import type { Position } from "./stored-block.ts";
 
-export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
+export type AskedUpstream = Pick<Upstream, "name" | "ask" | "isMissing">;
 export type Reference = { readonly hash: string } | { readonly number: number };
 
 export type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
@@ -19,7 +19,7 @@ export type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>
  * @param maxBytes The largest reply that is accepted, in bytes; left out: as for any call.
  */
 export const askingOf =
-  (node: AskedNode, signal: Signal, maxBytes?: number): Ask =>
+  (node: AskedUpstream, signal: Signal, maxBytes?: number): Ask =>
   (method, params) =>
     node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
 
@@ -32,7 +32,7 @@ export type FetchedBlock = {
   readonly block: GivenBlock;
   readonly receipts: readonly Json[];
   readonly uncles: readonly Json[] | undefined;
-  readonly places?: ParsedBlock["places"];
+  readonly spans?: ParsedBlock["spans"];
 };
 
 export type GivenBlock = Json & {
@@ -80,13 +80,13 @@ export type ChainDialect = {
   readonly kind: "blocks" | "epochs";
   /** Methods that a node may lack. */
   readonly optional: readonly string[];
-  fetchBlock(reference: Reference, node: AskedNode, terms: FetchTerms): Promise<Fetched>;
+  fetchBlock(reference: Reference, node: AskedUpstream, terms: FetchTerms): Promise<Fetched>;
   /** The number and hash of the block that a node has at a number, or by a tag; undefined when the node does not tell. */
   readPosition(
     numberOrTag: number | Tag,
-    node: AskedNode,
+    node: AskedUpstream,
     signal: Signal,
   ): Promise<Position | undefined>;
   /** Whether the node knows the block with this hash; undefined when the node does not tell. */
-  knowsBlock(hash: string, node: AskedNode, signal: Signal): Promise<boolean | undefined>;
+  knowsBlock(hash: string, node: AskedUpstream, signal: Signal): Promise<boolean | undefined>;
 };

@@ -7,7 +7,7 @@ import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import type { Json } from "../proofs/json.ts";
 import {
   type Ask,
-  type AskedNode,
+  type AskedUpstream,
   askingOf,
   type BlockLimits,
   type ChainDialect,
@@ -29,7 +29,7 @@ const BY_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"] a
 /** Never rejects. */
 async function fetchBlock(
   reference: Reference,
-  node: AskedNode,
+  node: AskedUpstream,
   terms: FetchTerms,
 ): Promise<Fetched> {
   const { limits, signal } = terms;
@@ -54,7 +54,7 @@ async function fetchBlock(
       json: { block: reply.json, receipts, uncles },
       block,
       receipts: parsedReceipts.list,
-      places: { transactions: read.at, receipts: parsedReceipts.at },
+      spans: { transactions: read.at, receipts: parsedReceipts.at },
       uncles: uncles && parsedList(uncles),
     },
   };
@@ -66,7 +66,7 @@ const NO_RECEIPTS = Buffer.from("[]");
 
 async function fetchReceipts(
   block: ParsedBlock,
-  node: AskedNode,
+  node: AskedUpstream,
   { ask, limits }: { ask: Ask; limits: BlockLimits },
 ): Promise<Buffer | Failure> {
   const { bytes } = limits;

@@ -3,7 +3,7 @@ import { recordOf } from "../../test/support/at-once.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Turns } from "../lib/turns.ts";
 import type { Reply } from "../upstream/reply.ts";
-import type { AskedNode } from "./dialect.ts";
+import type { AskedUpstream } from "./dialect.ts";
 import { epochDialect } from "./fetch-epoch.ts";
 import { logsIn } from "./log-index.ts";
 
@@ -38,7 +38,7 @@ const answers: Answers = {
 const REFUSED: Reply = { kind: "refused", code: -32602, message: "no such epoch", json: "{}" };
 
 /** @param later The answers to a call from its second time on. */
-function nodeWith(changed: Answers = {}, later: Answers = {}): AskedNode {
+function nodeWith(changed: Answers = {}, later: Answers = {}): AskedUpstream {
   const asked = new Set<string>();
   return {
     name: "node",
@@ -86,7 +86,7 @@ describe("an epoch", () => {
       [`cfx_getLogs [{"blockHashes":["${hashOf("side")}"]}]`]: [log("side", 0)],
       [`cfx_getLogs [{"blockHashes":["${hashOf("pivot")}"]}]`]: [],
     });
-    const ask: AskedNode["ask"] = (method, params, ...rest) =>
+    const ask: AskedUpstream["ask"] = (method, params, ...rest) =>
       params.includes("fromEpoch") ? Promise.resolve(REFUSED) : node.ask(method, params, ...rest);
     const answer = await fetchEpoch({ number: 7 }, { ...node, ask });
     expect(answer).toMatchObject({ kind: "fetched" });
@@ -113,7 +113,7 @@ describe("an epoch", () => {
     { call: "cfx_getLogs", reply: REFUSED, why: "no such epoch" },
   ] as const)("says why it could not be fetched: $call", async ({ call, reply, why }) => {
     const node = nodeWith();
-    const ask: AskedNode["ask"] = (method, ...rest) =>
+    const ask: AskedUpstream["ask"] = (method, ...rest) =>
       method === call ? Promise.resolve(reply) : node.ask(method, ...rest);
     expect(await fetchEpoch({ number: 7 }, { ...node, ask })).toEqual({
       kind: "failed",

@@ -9,14 +9,14 @@ import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import type { Position } from "./stored-block.ts";
 
-export type FollowedNode = Pick<
+export type FollowedUpstream = Pick<
   Upstream,
-  "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "standsAt"
+  "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "noteHead"
 >;
 
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   /** The nodes that may be asked now, in the order of the configuration. */
-  readonly nodes: () => readonly FollowedNode[];
+  readonly nodes: () => readonly FollowedUpstream[];
   readonly writing: {
     /** Makes the store ready for this chain. @throws NotWritable */
     prepare(): Promise<void>;
@@ -43,7 +43,7 @@ export class Follower {
   readonly #heads: NodeHeads;
   readonly #distrustedUntil = new Map<string, number>();
   /** The nodes that push their heads. A reload may give the name of one of them to another node. */
-  readonly #watched = new Set<FollowedNode>();
+  readonly #watched = new Set<FollowedUpstream>();
   #leader: string | undefined;
   #isLive = false;
   /** Why the stored chain is not extended now; undefined again when the chain is live. */
@@ -89,8 +89,8 @@ export class Follower {
   }
 
   /** The number of a block above the head that is too large to be stored; undefined when there is none. */
-  get hurdle(): number | undefined {
-    return this.#advance.hurdle;
+  get oversizedBlock(): number | undefined {
+    return this.#advance.oversizedBlock;
   }
 
   /** Why the stored chain is not extended now; undefined while it is. */
@@ -165,7 +165,7 @@ export class Follower {
     const now = this.#parts.clock.now();
     const isDue = now - this.#lookedAroundAt >= LOOK_AROUND_MS;
     const isAlone = !isUrgent && !isDue && leader && (await this.#heads.read(leader));
-    if (!isAlone || this.#isElsewhere(leader)) {
+    if (!isAlone || this.#isOnOtherBranch(leader)) {
       this.#lookedAroundAt = now;
       await this.#heads.readAll(nodes);
     }
@@ -174,7 +174,7 @@ export class Follower {
     if (!chosen || !head) return;
     const saidAt = this.#heads.saidAt(chosen) ?? now;
     const isThere = await this.#advanceTo(head, chosen, nodes);
-    for (const node of nodes) this.#tellWhereItStands(node);
+    for (const node of nodes) this.#noteHead(node);
     if (isThere === "stopped") return;
     if (isThere) {
       this.#leader = chosen.name;
@@ -189,8 +189,8 @@ export class Follower {
   /** Extends the stored chain up to the head. @returns false when that failed; "stopped" when the disk refuses writes. */
   async #advanceTo(
     head: Position,
-    chosen: FollowedNode,
-    nodes: readonly FollowedNode[],
+    chosen: FollowedUpstream,
+    nodes: readonly FollowedUpstream[],
   ): Promise<boolean | "stopped"> {
     const { writing } = this.#parts;
     const why = writing.why();
@@ -224,12 +224,12 @@ export class Follower {
     this.hurry();
   }
 
-  #chooseLeader(nodes: readonly FollowedNode[]): FollowedNode | undefined {
+  #chooseLeader(nodes: readonly FollowedUpstream[]): FollowedUpstream | undefined {
     const seen = nodes.map((node) => ({
       name: node.name,
       number: this.#heads.of(node)?.number ?? -1,
       isDistrusted: this.#isDistrusted(node.name),
-      isElsewhere: this.#isElsewhere(node),
+      isOnOtherBranch: this.#isOnOtherBranch(node),
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
@@ -240,13 +240,13 @@ export class Follower {
   }
 
   /** Tells the upstream its node's head and branch: calls go first to nodes that are on the chain that callers see. */
-  #tellWhereItStands(node: FollowedNode): void {
+  #noteHead(node: FollowedUpstream): void {
     const head = this.#heads.of(node);
-    if (head) node.standsAt(head, this.#isElsewhere(node));
+    if (head) node.noteHead(head, this.#isOnOtherBranch(node));
   }
 
   /** Whether the stored chain has another block than the node's head at that height. */
-  #isElsewhere(node: FollowedNode): boolean {
+  #isOnOtherBranch(node: FollowedUpstream): boolean {
     const { store } = this.#parts;
     const head = this.#heads.of(node);
     if (!head || head.number > (store.tables.head?.number ?? -1)) return false;
@@ -255,7 +255,7 @@ export class Follower {
   }
 
   /** Subscribes to the node's heads, if the node can push them. */
-  #watch(node: FollowedNode): void {
+  #watch(node: FollowedUpstream): void {
     if (!node.canSubscribe || this.#watched.has(node)) return;
     this.#watched.add(node);
     const stop = (): boolean => this.#watched.delete(node);

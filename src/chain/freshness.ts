@@ -4,7 +4,7 @@
 import type { Logger } from "pino";
 import type { NetworkSettings } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockTables } from "./block-tables.ts";
 
@@ -46,7 +46,7 @@ export class HeadFreshness {
   /** The result of the last look, at most half a second old, so that calls read it at no cost. */
   staleness: Staleness | undefined;
   #seen: { readonly news: HeadNews; readonly at: number } | undefined;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   #options: FreshnessOptions;
   readonly #parts: FreshnessParts;
 
@@ -57,16 +57,16 @@ export class HeadFreshness {
       this.look();
       return true;
     };
-    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
+    this.#timer = new PeriodicTimer({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
   }
 
   start(): void {
     this.look();
-    this.#rounds.begin();
+    this.#timer.begin();
   }
 
   close(): void {
-    this.#rounds.stop();
+    this.#timer.stop();
   }
 
   reconfigure(changed: Omit<FreshnessOptions, "network">): void {

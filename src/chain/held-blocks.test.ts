@@ -23,15 +23,15 @@ const recordFrom = ({ blockJson, receiptsJson }: GeneratedBlock): BlockRecord =>
 /** All answers about the newest blocks. */
 function told(tables: BlockTables, from: number, hashes: readonly string[]): unknown {
   const blocks = Array.from({ length: 8 }, (_, index) => tables.blockAt(from + index));
-  const places = hashes.map((hash) => {
-    const place = tables.transactionPosition(hash);
-    const block = place && tables.blockAt(place.number);
-    return place && [block?.hash, String(block?.receipt(place.index))];
+  const positions = hashes.map((hash) => {
+    const position = tables.transactionPosition(hash);
+    const block = position && tables.blockAt(position.number);
+    return position && [block?.hash, String(block?.receipt(position.index))];
   });
   const texts = blocks.map((block) =>
     block ? [block.hash, String(block.withTransactions()), String(block.receipts())] : undefined,
   );
-  return { head: tables.head, texts, places };
+  return { head: tables.head, texts, positions };
 }
 
 /** In each step this many blocks are removed, as many and more are added, and a block that stays may be compressed. */
@@ -182,19 +182,19 @@ describe("a block that comes a second time, from a node that writes it in anothe
     const elsewhere = other.block(2) as GeneratedBlock;
     await both(async (reader) => {
       await store.keep(recordFrom(elsewhere), true);
-      const place = ({ hash }: { hash: string }) => reader.transactionPosition(hash);
-      const places = elsewhere.signed.map((_, index) => ({ number: 2, index }));
+      const positionOf = ({ hash }: { hash: string }) => reader.transactionPosition(hash);
+      const positions = elsewhere.signed.map((_, index) => ({ number: 2, index }));
       reader.refresh();
       for (let time = 0; time < 3; time += 1)
-        expect([reader.blockAt(2)?.hash, elsewhere.signed.map(place)]).toEqual([
+        expect([reader.blockAt(2)?.hash, elsewhere.signed.map(positionOf)]).toEqual([
           elsewhere.hash,
-          places,
+          positions,
         ]);
       expect(await store.below.add([recordFrom(blockAt(2))])).toBe(true);
       reader.refresh();
       expect(reader.blockAt(2)?.hash).toBe(blockAt(2).hash);
-      expect(blockAt(2).signed.map(place)).toEqual(places);
-      expect(elsewhere.signed.map(place)).toEqual(elsewhere.signed.map(() => undefined));
+      expect(blockAt(2).signed.map(positionOf)).toEqual(positions);
+      expect(elsewhere.signed.map(positionOf)).toEqual(elsewhere.signed.map(() => undefined));
     });
   });
 
@@ -202,16 +202,16 @@ describe("a block that comes a second time, from a node that writes it in anothe
     await both(async (reader) => {
       await store.apply({ removed: 0, added: [recordFrom(blockAt(4))] });
       reader.refresh();
-      const places = () =>
+      const positions = () =>
         blockAt(4).signed.map(({ hash }) => reader.transactionPosition(hash)?.index);
       const all = blockAt(4).signed.map((_, index) => index);
-      expect([places(), places().toReversed()]).toEqual([all, all.toReversed()]);
+      expect([positions(), positions().toReversed()]).toEqual([all, all.toReversed()]);
       await store.apply({ removed: 1, added: [] });
       reader.refresh();
-      expect(places()).toEqual(all.map(() => undefined));
+      expect(positions()).toEqual(all.map(() => undefined));
       await store.apply({ removed: 0, added: [recordFrom(blockAt(4))] });
       reader.refresh();
-      expect(places()).toEqual(all);
+      expect(positions()).toEqual(all);
     });
   });
 });

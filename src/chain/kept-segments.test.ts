@@ -27,30 +27,32 @@ afterEach(async () => {
 });
 
 const criteria = Buffer.alloc(32, 7);
-const place = (from: number) => ({ criteria, from, to: from + 1_999 });
+const rangeFrom = (from: number) => ({ criteria, from, to: from + 1_999 });
 const random = new Random(4);
 /** Text that does not compress well, of about this many bytes on disk. */
 const noise = (bytes: number): Buffer =>
   Buffer.from(`["${Buffer.from(random.hex(bytes).slice(2), "hex").toString("base64")}"]`);
-const keep = (at: ReturnType<typeof place>, json: Buffer, upstreams = ["a"]): Promise<void> =>
+const keep = (at: ReturnType<typeof rangeFrom>, json: Buffer, upstreams = ["a"]): Promise<void> =>
   store.keepSegment(at, { json, upstreams });
-const isKept = (from: number): boolean => store.tables.segment(place(from)) !== undefined;
+const isKept = (from: number): boolean => store.tables.segment(rangeFrom(from)) !== undefined;
 
 it("gives back what was kept of a segment, also after a restart", async () => {
-  await keep(place(2_000), Buffer.from("[1]"));
-  await keep(place(4_000), Buffer.from("[]"));
-  await keep(place(2_000), Buffer.from("[2]")); // a second answer to the same query
+  await keep(rangeFrom(2_000), Buffer.from("[1]"));
+  await keep(rangeFrom(4_000), Buffer.from("[]"));
+  await keep(rangeFrom(2_000), Buffer.from("[2]")); // a second answer to the same query
   await store.close();
   openStore();
-  expect(store.tables.segment(place(2_000))?.toString()).toBe("[1]");
-  expect(store.tables.segment(place(4_000))?.toString()).toBe("[]");
-  expect(store.tables.segment({ ...place(2_000), to: 2_999 })).toBeUndefined();
-  expect(store.tables.segment({ ...place(2_000), criteria: Buffer.alloc(32, 8) })).toBeUndefined();
+  expect(store.tables.segment(rangeFrom(2_000))?.toString()).toBe("[1]");
+  expect(store.tables.segment(rangeFrom(4_000))?.toString()).toBe("[]");
+  expect(store.tables.segment({ ...rangeFrom(2_000), to: 2_999 })).toBeUndefined();
+  expect(
+    store.tables.segment({ ...rangeFrom(2_000), criteria: Buffer.alloc(32, 8) }),
+  ).toBeUndefined();
 });
 
 it("has a small share of the budget: the first to come leave first", async () => {
   const numbers = Array.from({ length: 30 }, (_, index) => index * 2_000);
-  for (const from of numbers) await keep(place(from), noise(20_000));
+  for (const from of numbers) await keep(rangeFrom(from), noise(20_000));
   const kept = numbers.filter(isKept);
   expect(kept.length).toBeGreaterThan(5);
   expect(kept.length * 20_000).toBeLessThan(SHARE);
@@ -60,7 +62,7 @@ it("has a small share of the budget: the first to come leave first", async () =>
 it("leaves before any block does", async () => {
   await store.close();
   openStore(400_000);
-  for (let from = 0; from < 10_000; from += 2_000) await keep(place(from), noise(1_000));
+  for (let from = 0; from < 10_000; from += 2_000) await keep(rangeFrom(from), noise(1_000));
   expect(isKept(0)).toBe(true);
   const hashOf = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
   for (let number = 1; number <= 12; number += 1) {
@@ -83,10 +85,10 @@ it("leaves before any block does", async () => {
 
 it("is thrown away with the blocks", async () => {
   await store.prepareFor(1);
-  await keep(place(0), Buffer.from("[]"));
+  await keep(rangeFrom(0), Buffer.from("[]"));
   await store.prepareFor(2);
   expect(isKept(0)).toBe(false);
-  await keep(place(0), Buffer.from("[]"));
+  await keep(rangeFrom(0), Buffer.from("[]"));
   expect(isKept(0)).toBe(true);
 });
 
@@ -101,27 +103,27 @@ it("is kept for blocks that are final, all of them", async () => {
     const head = { number: 9_000, hash: "0x" };
     return new ChainView({ head, isShared: false }, parts as unknown as ViewParts);
   };
-  await viewAt(undefined).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
-  await viewAt({ ...final, number: 3_998 }).keepLogs(place(2_000), {
+  await viewAt(undefined).keepLogs(rangeFrom(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
+  await viewAt({ ...final, number: 3_998 }).keepLogs(rangeFrom(2_000), {
     json: Buffer.from("[]"),
     upstreams: ["a"],
   });
   // With `finalAfter` the chain itself tells finality, whatever the nodes say.
   const deep = { json: Buffer.from("[]"), upstreams: ["a"] };
-  await viewAt(final, 5_002).keepLogs(place(2_000), deep);
-  await viewAt(undefined, 5_002).keepLogs(place(2_000), deep);
-  await viewAt({ ...final, number: 3_998 }, 5_001).keepLogs(place(2_000), deep);
-  expect(viewAt(final).keptLogs(place(2_000))).toBeUndefined();
-  await viewAt(undefined, 7_001).keepLogs(place(0), deep);
-  expect(viewAt(final).keptLogs(place(0))?.toString()).toBe("[]");
-  await viewAt(final).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
-  expect(viewAt(final).keptLogs(place(2_000))?.toString()).toBe("[]");
+  await viewAt(final, 5_002).keepLogs(rangeFrom(2_000), deep);
+  await viewAt(undefined, 5_002).keepLogs(rangeFrom(2_000), deep);
+  await viewAt({ ...final, number: 3_998 }, 5_001).keepLogs(rangeFrom(2_000), deep);
+  expect(viewAt(final).keptLogs(rangeFrom(2_000))).toBeUndefined();
+  await viewAt(undefined, 7_001).keepLogs(rangeFrom(0), deep);
+  expect(viewAt(final).keptLogs(rangeFrom(0))?.toString()).toBe("[]");
+  await viewAt(final).keepLogs(rangeFrom(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
+  expect(viewAt(final).keptLogs(rangeFrom(2_000))?.toString()).toBe("[]");
 });
 
 it("is told with who told it, and goes with them", async () => {
-  await keep(place(0), Buffer.from("[]"), ["a"]);
-  await keep(place(2_000), Buffer.from("[]"), ["b"]);
-  await keep(place(4_000), Buffer.from("[]"), ["a", "b"]);
+  await keep(rangeFrom(0), Buffer.from("[]"), ["a"]);
+  await keep(rangeFrom(2_000), Buffer.from("[]"), ["b"]);
+  await keep(rangeFrom(4_000), Buffer.from("[]"), ["a", "b"]);
   expect(keptSegmentsOf(store.tables)).toMatchObject([
     { from: 0, to: 1_999, upstreams: ["a"] },
     { from: 2_000, to: 3_999, upstreams: ["b"] },

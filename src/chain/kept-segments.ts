@@ -23,17 +23,17 @@ type SegmentOrigin = LogRange & {
 };
 
 /** Selects kept logs: of an upstream, of any upstream that is not in a list, of any block in a range, or all. */
-export type Forgotten =
+export type SegmentSelector =
   | { readonly of: string }
   | { readonly ofOthersThan: readonly string[] }
   | { readonly within: LogRange }
   | "all";
 
-function isForgotten({ from, to, upstreams }: SegmentOrigin, forgotten: Forgotten): boolean {
-  if (forgotten === "all") return true;
-  if ("of" in forgotten) return upstreams.includes(forgotten.of);
-  if ("within" in forgotten) return from <= forgotten.within.to && to >= forgotten.within.from;
-  return upstreams.some((name) => !forgotten.ofOthersThan.includes(name));
+function isSelected({ from, to, upstreams }: SegmentOrigin, selector: SegmentSelector): boolean {
+  if (selector === "all") return true;
+  if ("of" in selector) return upstreams.includes(selector.of);
+  if ("within" in selector) return from <= selector.within.to && to >= selector.within.from;
+  return upstreams.some((name) => !selector.ofOthersThan.includes(name));
 }
 
 export type KeptSegment = SegmentOrigin & { readonly bytes: number };
@@ -82,9 +82,9 @@ export class KeptSegments {
   }
 
   /** @returns How many entries were removed. */
-  remove(forgotten: Forgotten): number {
+  remove(selector: SegmentSelector): number {
     const all = [...this.#order.getRange({})];
-    const going = all.filter(({ value }) => isForgotten(originIn(value), forgotten));
+    const going = all.filter(({ value }) => isSelected(originIn(value), selector));
     for (const { key, value } of going) {
       this.#logs.removeSync(value.subarray(0, SEGMENT_KEY_BYTES));
       this.#order.removeSync(key);

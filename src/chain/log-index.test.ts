@@ -13,8 +13,8 @@ import {
   unite,
 } from "./log-index.ts";
 
-const place = fc.integer({ min: 0, max: SEGMENT_BLOCKS - 1 });
-const places = fc.uniqueArray(place, { maxLength: 600 });
+const position = fc.integer({ min: 0, max: SEGMENT_BLOCKS - 1 });
+const positions = fc.uniqueArray(position, { maxLength: 600 });
 const whole = { from: 0, to: 10 * SEGMENT_BLOCKS };
 const setOf = (postings: Buffer | undefined) => {
   const set = noBlocks();
@@ -26,7 +26,7 @@ const rising = (numbers: Iterable<number>): number[] => [...new Set(numbers)].so
 describe("the blocks that have a term", () => {
   it("are all that were added, in any portions: as a list first, then as a bitmap", () => {
     fc.assert(
-      fc.property(fc.array(places, { maxLength: 4 }), fc.nat(20), (portions, segment) => {
+      fc.property(fc.array(positions, { maxLength: 4 }), fc.nat(20), (portions, segment) => {
         let postings: Buffer | undefined;
         for (const portion of portions) postings = addPositions(postings, portion);
         const base = segment * SEGMENT_BLOCKS;
@@ -40,7 +40,7 @@ describe("the blocks that have a term", () => {
 
   it("are united and intersected as sets", () => {
     fc.assert(
-      fc.property(places, places, (some, others) => {
+      fc.property(positions, positions, (some, others) => {
         const union = setOf(addPositions(undefined, some));
         unite(union, addPositions(undefined, others));
         expect([...numbersIn(union, 0, whole)]).toEqual(rising([...some, ...others]));
@@ -56,7 +56,7 @@ describe("the blocks that have a term", () => {
 
   it("are told within a range only", () => {
     fc.assert(
-      fc.property(place, place, fc.nat(3), (one, other, segment) => {
+      fc.property(position, position, fc.nat(3), (one, other, segment) => {
         const base = segment * SEGMENT_BLOCKS;
         const [from, to] = [base + Math.min(one, other), base + Math.max(one, other)];
         const told = [...numbersIn(allBlocks(), segment, { from, to })];

@@ -99,11 +99,11 @@ function termsOf(
   const terms = [hashTerm(address, ADDRESS)];
   for (let index = 0; index < topics.length; index += 1)
     terms.push(hashTerm(topics[index] ?? "", fieldOfTopic(index)));
-  const places = (isPlain && usualPlaces(at, address, topics)) || placesIn(at, address, topics);
-  return { ...places, topicCount: topics.length, terms };
+  const offsets = (isPlain && usualOffsets(at, address, topics)) || offsetsIn(at, address, topics);
+  return { ...offsets, topicCount: topics.length, terms };
 }
 
-type Places = Pick<TermedLog, "addressAt" | "topicsAt">;
+type FieldOffsets = Pick<TermedLog, "addressAt" | "topicsAt">;
 
 const ADDRESS_FIRST = Buffer.from('{"address":"');
 const THEN_TOPICS = Buffer.from('","topics":[');
@@ -112,11 +112,11 @@ const THEN_TOPICS = Buffer.from('","topics":[');
  * Finds the address and the topics of a log that begins with them, without spaces, as most nodes write it. In a text
  * without escapes their lengths show where they stand. @returns undefined for a log that does not begin so.
  */
-function usualPlaces(
+function usualOffsets(
   { json, start }: Span & { readonly json: Buffer },
   { length }: string,
   topics: readonly string[],
-): Places | undefined {
+): FieldOffsets | undefined {
   const addressAt = ADDRESS_FIRST.length;
   const behind = addressAt + length;
   if (!hasAt(json, start, ADDRESS_FIRST) || !hasAt(json, start + behind, THEN_TOPICS))
@@ -133,11 +133,11 @@ function usualPlaces(
     : undefined;
 }
 
-function placesIn(
+function offsetsIn(
   { json, start, end }: Span & { readonly json: Buffer },
   address: string,
   topics: readonly string[],
-): Places {
+): FieldOffsets {
   const log = json.toString("latin1", start, end);
   return {
     addressAt: offsetOfText(log, `"address":"${address}"`, '"address":"'.length),

@@ -71,8 +71,8 @@ function selectFrom(pieces: readonly (readonly number[])[]) {
     for (const length of lengths) {
       const log = logOf(logs.length, length);
       receipt += length % 2 === 0 && receipt !== "" ? "," : '{"logs":[';
-      const place = { piece, start: receipt.length, length: log.length };
-      found.add({ ...place, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
+      const span = { piece, start: receipt.length, length: log.length };
+      found.add({ ...span, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
       receipt += log;
       logs.push(log);
     }

@@ -3,9 +3,12 @@ import { chooseLeader } from "./node-heads.ts";
 
 const node = (name: string, number: number, isDistrusted = false) => ({
   ...{ name, number, isDistrusted },
-  isElsewhere: false,
+  isOnOtherBranch: false,
 });
-const elsewhere = (name: string, number: number) => ({ ...node(name, number), isElsewhere: true });
+const elsewhere = (name: string, number: number) => ({
+  ...node(name, number),
+  isOnOtherBranch: true,
+});
 
 it.each([
   { why: "there is none", nodes: [], present: undefined, want: undefined },

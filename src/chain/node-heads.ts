@@ -3,7 +3,7 @@
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { soon, within } from "../lib/waiting.ts";
-import type { AskedNode, ChainDialect } from "./dialect.ts";
+import type { AskedUpstream, ChainDialect } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
 export type NodeHeadsParts = {
@@ -33,17 +33,17 @@ export class NodeHeads {
   }
 
   /** The node's head; undefined while the node tells none or is silent. */
-  of(node: Pick<AskedNode, "name">): Position | undefined {
+  of(node: Pick<AskedUpstream, "name">): Position | undefined {
     return this.#said(node)?.head;
   }
 
   /** When the node told its head, by the clock's `now`. */
-  saidAt(node: Pick<AskedNode, "name">): number | undefined {
+  saidAt(node: Pick<AskedUpstream, "name">): number | undefined {
     return this.#said(node)?.at;
   }
 
   /** The head that the node told last; undefined for a silent node, unless the node pushed a head after it was asked. */
-  #said({ name }: Pick<AskedNode, "name">) {
+  #said({ name }: Pick<AskedUpstream, "name">) {
     const said = this.#heads.get(name);
     const { at = Number.POSITIVE_INFINITY } = this.#reading.get(name) ?? {};
     const isSilent = this.#parts.clock.now() - at >= SILENT_MS;
@@ -51,18 +51,18 @@ export class NodeHeads {
   }
 
   /** Records a head that the node pushed or replied. */
-  tell({ name }: Pick<AskedNode, "name">, head: Position): void {
+  tell({ name }: Pick<AskedUpstream, "name">, head: Position): void {
     this.#heads.set(name, { head, at: this.#parts.clock.now() });
   }
 
   /** Asks all nodes. Resolves when all have replied, or at the timeouts. */
-  async readAll(nodes: readonly AskedNode[]): Promise<void> {
+  async readAll(nodes: readonly AskedUpstream[]): Promise<void> {
     const reads = nodes.map((node) => this.#read(node).then(() => true));
     await soon(reads, { afterFirstMs: TIMEOUT_MS, longestMs: LONGEST_MS }, this.#parts);
   }
 
   /** Asks one node. @returns false when the node failed, or did not reply in time. */
-  async read(node: AskedNode): Promise<boolean> {
+  async read(node: AskedUpstream): Promise<boolean> {
     const read = this.#read(node).then(
       () => true,
       () => false,
@@ -71,7 +71,7 @@ export class NodeHeads {
   }
 
   /** Asks the node, unless a call to the node still waits for its reply. Rejects when the node does not report its head. */
-  #read(node: AskedNode): Promise<void> {
+  #read(node: AskedUpstream): Promise<void> {
     const under = this.#reading.get(node.name);
     if (under) return under.read;
     const read = this.#ask(node);
@@ -79,7 +79,7 @@ export class NodeHeads {
     return read;
   }
 
-  async #ask(node: AskedNode): Promise<void> {
+  async #ask(node: AskedUpstream): Promise<void> {
     const { dialect, signal } = this.#parts;
     const position = await dialect.readPosition("latest", node, signal);
     this.#reading.delete(node.name);
@@ -96,7 +96,7 @@ type SeenHead = {
   /** Whether the node failed as leader lately: its blocks could not be read or proven. */
   readonly isDistrusted: boolean;
   /** Whether the stored chain has another block than the node's head at that height. */
-  readonly isElsewhere: boolean;
+  readonly isOnOtherBranch: boolean;
 };
 
 /** A leader that is this many blocks behind the best node stays the leader: nodes get blocks at different times. */
@@ -116,7 +116,7 @@ export function chooseLeader(
   const trusted = nodes.filter(({ number, isDistrusted }) => !isDistrusted && number >= 0);
   const choice = trusted.length > 0 ? trusted : nodes;
   const best = Math.max(...choice.map(({ number }) => number));
-  const loyal = choice.filter(({ isElsewhere }) => !isElsewhere);
+  const loyal = choice.filter(({ isOnOtherBranch }) => !isOnOtherBranch);
   const mayLead = loyal.some(({ number }) => number >= best - TOLERATED_LAG) ? loyal : choice;
   const leader = mayLead.find(({ name }) => name === present);
   if (leader && leader.number >= best - TOLERATED_LAG) return leader.name;

@@ -42,7 +42,7 @@ export class Prover {
     this.#headers = noted === "known" || noted === "foreign" ? noted : "unknown";
   }
 
-  /** Sets the mode for blocks that are taken from now on. */
+  /** Sets the mode for blocks that are ingested from now on. */
   setMode(mode: ProofMode): void {
     this.#mode = mode;
   }
@@ -83,7 +83,7 @@ export class Prover {
   }
 
   /** Whether a header was proven since the last call after blocks had been accepted without proof. */
-  takeDistrust(): boolean {
+  takeWasUnproven(): boolean {
     const isDistrusted = this.#isDistrusted;
     this.#isDistrusted = false;
     return isDistrusted;

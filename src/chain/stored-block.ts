@@ -2,7 +2,7 @@
 
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import type { Span } from "../jsonrpc/members.ts";
-import { type AnswerJson, BorrowedJson, lasting, putTogether } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, assembleJson, BorrowedJson, ownedCopy } from "../jsonrpc/raw-json.ts";
 
 /** A block, by its number and its hash. */
 export type Position = { readonly number: number; readonly hash: string };
@@ -77,7 +77,7 @@ export class StoredBlock implements Position {
 
   /** As `withHashes`, for a response. */
   withHashesToSend(): AnswerJson {
-    return lasting(blockWithHashes(this.#part("block")));
+    return ownedCopy(blockWithHashes(this.#part("block")));
   }
 
   /** As `withTransactions`, for a response: a large answer is read while it is sent. */
@@ -116,7 +116,9 @@ export class StoredBlock implements Position {
   }
 
   #toSend(part: List): AnswerJson {
-    return this.#bytesOf(part) > WORTH_HOLDING ? this.#source(part) : this.#join(part, putTogether);
+    return this.#bytesOf(part) > WORTH_HOLDING
+      ? this.#source(part)
+      : this.#join(part, assembleJson);
   }
 
   /** Joins all items as one array, with the JSON around it. @param put Calls `write` with a buffer of `bytes` or more. */
@@ -277,13 +279,13 @@ export function withoutBloom(
   let count = 0;
   for (let word = 0; word < bloomWords.length; word += 1) {
     if (bloomWords[word] === ZEROS) continue;
-    for (let place = 4 * word; place < 4 * word + 4; place += 1) {
-      const byte = bloomBytes[place] ?? 0;
+    for (let position = 4 * word; position < 4 * word + 4; position += 1) {
+      const byte = bloomBytes[position] ?? 0;
       if (byte === ZERO) continue;
       const isDigit = byte > ZERO && byte <= NINE;
       const isLetter = byte >= LETTER_A && byte <= LETTER_F;
       if (count === MOST_DIGITS || !(isDigit || isLetter)) return undefined;
-      foundDigits[count] = (place << 4) | (isDigit ? byte - ZERO : byte - LETTER_A + TEN);
+      foundDigits[count] = (position << 4) | (isDigit ? byte - ZERO : byte - LETTER_A + TEN);
       count += 1;
     }
   }
@@ -377,9 +379,9 @@ function putFrom(
       // Reads single bytes: a receipt has up to a hundred digits, and a call for each would cost as much as all else.
       for (; digit < end; digit += 2) {
         const low = piece[digit] ?? 0;
-        const place = (low >> 4) | ((piece[digit + 1] ?? 0) << 4);
+        const position = (low >> 4) | ((piece[digit + 1] ?? 0) << 4);
         const value = low & 15;
-        into[at + place] = value < TEN ? ZERO + value : LETTER_A - TEN + value;
+        into[at + position] = value < TEN ? ZERO + value : LETTER_A - TEN + value;
       }
       at += BLOOM_DIGITS;
       from = itemAt + bloomAt;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { AskedNode } from "./dialect.ts";
+import type { AskedUpstream } from "./dialect.ts";
 import { blockDialect } from "./fetch-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
@@ -10,7 +10,7 @@ const headAt = (number: number) => ({ head: { number, hash: hashAt(number) }, ha
 function nodeTelling(...numbers: readonly (number | string)[]) {
   const left = [...numbers];
   let asked = 0;
-  const node: AskedNode = {
+  const node: AskedUpstream = {
     name: "node",
     isMissing: () => false,
     ask: async () => {

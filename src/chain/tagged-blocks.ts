@@ -1,7 +1,7 @@
 // Resolves `safe` and `finalized` to the blocks that nodes name, if these are on the followed chain. In one call, or all
 // calls of one batch, `finalized` is not above `safe`, and neither is above the head.
 
-import type { AskedNode, ChainDialect, Tag } from "./dialect.ts";
+import type { AskedUpstream, ChainDialect, Tag } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
 type Known = { readonly head: string; readonly found: Promise<Position | undefined> };
@@ -15,7 +15,7 @@ export type TaggedChain = {
 
 type TaggedParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;
-  readonly nodes: () => readonly AskedNode[];
+  readonly nodes: () => readonly AskedUpstream[];
 };
 
 const TIMEOUT_MS = 5_000;
@@ -64,7 +64,7 @@ export class TaggedBlocks {
   }
 
   /** The block that the node names, if the block is on this chain; else undefined. */
-  async #read(tag: Tag, node: AskedNode, chain: TaggedChain): Promise<Position | undefined> {
+  async #read(tag: Tag, node: AskedUpstream, chain: TaggedChain): Promise<Position | undefined> {
     const read = (numberOrTag: number | Tag): Promise<Position | undefined> =>
       this.#parts.dialect.readPosition(numberOrTag, node, AbortSignal.timeout(TIMEOUT_MS));
     const position = await read(tag);

@@ -1,5 +1,5 @@
-// The interface of the writer of a store, and how a block is taken: fetched from one node, parsed, proven against its
-// own hashes, and cut into the parts that the store holds. Taking a block is slow and decides nothing, so it runs in
+// The interface of the writer of a store, and how a block is ingested: fetched from one node, parsed, proven against its
+// own hashes, and cut into the parts that the store holds. Ingesting a block is slow and decides nothing, so it runs in
 // this thread or in the writer thread (thread/writer-thread.ts).
 
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
@@ -9,7 +9,7 @@ import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-blo
 import { type BlockRecord, cutRecord } from "./block-record.ts";
 import type { BlockStore, ChainUpdate } from "./block-store.ts";
 import type {
-  AskedNode,
+  AskedUpstream,
   BlockLimits,
   ChainDialect,
   Fetched,
@@ -18,22 +18,22 @@ import type {
 } from "./dialect.ts";
 import type { ProofLevel } from "./stored-block.ts";
 
-/** As `BlockStore`, for blocks that the `TakeBlock` beside it took, which may have left their parts in another thread. */
+/** As `BlockStore`, for blocks that the `IngestBlock` beside it ingested, which may have left their parts in another thread. */
 export type StoreWriting = Omit<BlockStore, "apply" | "startAt" | "below" | "keep"> & {
-  apply(update: Pick<ChainUpdate, "removed"> & { added: readonly TakenBlock[] }): Promise<void>;
-  startAt(block: TakenBlock): Promise<void>;
+  apply(update: Pick<ChainUpdate, "removed"> & { added: readonly IngestedBlock[] }): Promise<void>;
+  startAt(block: IngestedBlock): Promise<void>;
   /** As `BlocksBelow`. */
   readonly below: {
-    add(blocks: readonly TakenBlock[]): Promise<boolean>;
+    add(blocks: readonly IngestedBlock[]): Promise<boolean>;
     finish(): Promise<number>;
   };
-  keep(block: TakenBlock, isCanonical: boolean): Promise<void>;
+  keep(block: IngestedBlock, isCanonical: boolean): Promise<void>;
 };
 
 /** The parts of a block that decisions need; the store's side has the other parts. */
-export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;
+export type IngestedBlock = Pick<BlockRecord, "hash" | "outline">;
 
-export type TakeTerms = {
+export type IngestTerms = {
   readonly limits: BlockLimits;
   /** undefined on a network without proofs. */
   readonly rules: NetworkRules | undefined;
@@ -42,9 +42,9 @@ export type TakeTerms = {
 /** The proof of a block; undefined on a network without proofs. */
 export type ProvenSoFar = Extract<Proof, { kind: "proven" }> | undefined;
 
-export type TakeOutcome<Block = TakenBlock> =
+export type IngestOutcome<Block = IngestedBlock> =
   | Exclude<Fetched, { kind: "fetched" }>
-  | { readonly kind: "taken"; readonly block: Block; readonly proof: ProvenSoFar }
+  | { readonly kind: "ingested"; readonly block: Block; readonly proof: ProvenSoFar }
   /** The block does not match its own hashes, or is not the block that was asked for. */
   | {
       readonly kind: "refuted";
@@ -54,21 +54,21 @@ export type TakeOutcome<Block = TakenBlock> =
       readonly hash: string;
     };
 
-/** Takes a block from a node. Never rejects. The signal ends only the calls to the node. */
-export type TakeBlock<Block = TakenBlock> = (
+/** Ingests a block of a node. Never rejects. The signal ends only the calls to the node. */
+export type IngestBlock<Block = IngestedBlock> = (
   reference: Reference,
-  node: AskedNode,
-  terms: TakeTerms & { readonly signal: Signal },
-) => Promise<TakeOutcome<Block>>;
+  node: AskedUpstream,
+  terms: IngestTerms & { readonly signal: Signal },
+) => Promise<IngestOutcome<Block>>;
 
-export const takeHere =
+export const ingestHere =
   ({
     dialect,
     turns,
   }: {
     readonly dialect: Pick<ChainDialect, "fetchBlock">;
     readonly turns: Pick<Turns, "do">;
-  }): TakeBlock<BlockRecord> =>
+  }): IngestBlock<BlockRecord> =>
   async (reference, node, { limits, rules, signal }) => {
     const answer = await dialect.fetchBlock(reference, node, { limits, turns, signal });
     if (answer.kind !== "fetched") return answer;
@@ -86,7 +86,7 @@ function* judge(
   reference: Reference,
   fetched: FetchedBlock,
   rules: NetworkRules | undefined,
-): Work<TakeOutcome<BlockRecord>> {
+): Work<IngestOutcome<BlockRecord>> {
   const { number, hash } = fetched.block;
   const refuted = (part: string, reason: string) =>
     ({ kind: "refuted", part, reason, number, hash }) as const;
@@ -101,7 +101,7 @@ function* judge(
   if (proof?.kind === "failed") return refuted(proof.part, proof.reason);
   const record = yield* cutRecord(fetched.json, fetched, levelOf(proof));
   if (!record) return refuted("shape", "not a block in the form of nodes");
-  return { kind: "taken", block: record, proof };
+  return { kind: "ingested", block: record, proof };
 }
 
 const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolean =>
@@ -109,11 +109,11 @@ const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolea
     ? block.hash.toLowerCase() === reference.hash.toLowerCase()
     : Number(block.number) === reference.number;
 
-function* ambiguityOf({ json, places }: FetchedBlock): Work<string | undefined> {
+function* ambiguityOf({ json, spans }: FetchedBlock): Work<string | undefined> {
   const { block, receipts, uncles } = json;
   const unclear = [
-    ...[places?.transactions.isClear ? undefined : block],
-    ...[places?.receipts.isClear ? undefined : receipts, uncles],
+    ...[spans?.transactions.isClear ? undefined : block],
+    ...[spans?.receipts.isClear ? undefined : receipts, uncles],
   ];
   for (const text of unclear) {
     const found = text && (yield* findAmbiguity(text));
@@ -122,7 +122,7 @@ function* ambiguityOf({ json, places }: FetchedBlock): Work<string | undefined> 
   return undefined;
 }
 
-/** Holds taken blocks in the writer thread until they are stored. The other thread names them by number. */
+/** Holds ingested blocks in the writer thread until they are stored. The other thread names them by number. */
 export class HeldBlocks {
   /** Oldest first. */
   readonly #records = new Map<number, BlockRecord>();

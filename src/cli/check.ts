@@ -3,10 +3,11 @@ import type { Config, NetworkSettings, UpstreamSettings } from "../config/schema
 import { limitsOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
-import { OWN_QUESTIONS } from "../namespaces/known-method.ts";
+import { GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
 import type { State } from "../state/state.ts";
 import { adviceFor, type CheckedUpstream } from "../upstream/capabilities/advice.ts";
+import { readCapabilities } from "../upstream/capabilities/capability-store.ts";
 import {
   type Inspection,
   inspect,
@@ -15,14 +16,13 @@ import {
   renderMemory,
   type TakesBatches,
 } from "../upstream/capabilities/inspect.ts";
-import { readCapabilities } from "../upstream/capabilities/kept-capabilities.ts";
 import { type Discovery, discoverChain } from "../upstream/chain-facts.ts";
 import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { secretsOf } from "../upstream/redact.ts";
 import { requestJson } from "../upstream/reply.ts";
-import { askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS, wordsText } from "./identify.ts";
+import { answersText, askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS } from "./identify.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
 
 type Print = (line: string) => void;
@@ -108,7 +108,7 @@ function discoveryText(network: string, found: Discovery): string {
     found.kind === "silent"
       ? "no node says which chain it is: start one, or set family and chainId"
       : "its nodes are on different chains: set chainId, and remove the nodes of other chains";
-  return `✗ ${network}: ${why} (${wordsText(found.words)})`;
+  return `✗ ${network}: ${why} (${answersText(found.answers)})`;
 }
 
 async function checkUpstream(
@@ -143,7 +143,7 @@ async function takesBatchesOf(
   family: NetworkSettings["family"],
   connection: Connection,
 ): Promise<TakesBatches> {
-  const [method] = OWN_QUESTIONS[family].chainId;
+  const [method] = GATEWAY_CALLS[family].chainId;
   const json = `[${requestJson(1, method, "[]")},${requestJson(2, method, "[]")}]`;
   const exchange = await connection.send({ id: 0, json }, new AbortController().signal);
   const outcome = readBatchAnswer(exchange);

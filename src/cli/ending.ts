@@ -123,7 +123,7 @@ export class ProcessEnding {
 }
 
 /** Replaces this process after an unexpected error, where no process manager would start it again. */
-export class Replacing {
+export class ProcessReplacement {
   readonly #earlier: Replaced;
   /** The unexpected errors, those of the replaced processes included. */
   #rejections: number;

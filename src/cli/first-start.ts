@@ -13,9 +13,9 @@ import type { Environment } from "../config/setting-names.ts";
 import { resolveVendor } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
-import { OWN_QUESTIONS } from "../namespaces/known-method.ts";
+import { GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import { type Inspection, inspect } from "../upstream/capabilities/inspect.ts";
-import { type NodeWord, wordOf } from "../upstream/chain-facts.ts";
+import { askChain, type ChainAnswer } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { secretsOf } from "../upstream/redact.ts";
@@ -66,19 +66,19 @@ async function meetNode(url: string): Promise<MetNode> {
     );
   const host = hostOf(url);
   const secrets = secretsOf({ url, headers: {} });
-  const word: NodeWord = await wordOf(
+  const word: ChainAnswer = await askChain(
     { upstream: host, secrets, connect: open },
     { timeoutMs: TIMEOUT_MS },
     { clock },
   );
-  if (typeof word.said === "string") return { url, host, why: word.said };
+  if (typeof word.answer === "string") return { url, host, why: word.answer };
   const connection = open();
-  const options = { ...word.said, secrets, isBrief: true };
+  const options = { ...word.answer, secrets, isBrief: true };
   const found = await inspect(options, {
-    ...{ connection, clock, traitsOf: traitsOf(word.said.family) },
+    ...{ connection, clock, traitsOf: traitsOf(word.answer.family) },
   });
   await connection.close();
-  if (found.kind === "usable") return { url, host, facts: word.said, found, why: "" };
+  if (found.kind === "usable") return { url, host, facts: word.answer, found, why: "" };
   const why = found.kind === "unusable" ? found.reason : "it reports two chain ids";
   return { url, host, why };
 }
@@ -321,7 +321,7 @@ function announce({ server, key, networks, program }: Announced, print: Print): 
   const shown = key ?? "<key>";
   for (const [name, family] of networks) {
     const url = `${server}/${name}/v1/${shown}`;
-    const body = requestJson(1, ...OWN_QUESTIONS[family].head);
+    const body = requestJson(1, ...GATEWAY_CALLS[family].head);
     print("");
     print(`${name}  ${url}`);
     print(`curl -s '${url}' -H 'content-type: application/json' -d '${body}'`);

@@ -11,11 +11,11 @@ import { repeat } from "../lib/waiting.ts";
 import { openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
 import {
+  type ChainAnswer,
   type Discovery,
   discoverChain,
   keepChainFacts,
   type NodeToAsk,
-  type NodeWord,
   readChainFacts,
 } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
@@ -33,7 +33,7 @@ type IdentifyParts = {
 };
 
 /** Reads a configuration, and adds the chains that it does not name. */
-export class Identifying {
+export class ChainIdentification {
   /** The last text that was logged about each network with an unknown chain. */
   readonly #told = new Map<string, string>();
   readonly #read: (facts: Facts, text?: string) => ParsedConfig;
@@ -127,7 +127,7 @@ export class Identifying {
     const found = await discoverChain(askedNodes(settings, this.#parts), options, this.#parts);
     if (found.kind === "chain") {
       this.#told.delete(network);
-      const without = wordsText(found.silent);
+      const without = answersText(found.silent);
       this.#parts.log.info(
         { network, ...found.facts, ...(without ? { silent: without } : {}) },
         "the nodes reported the network's chain, and it is stored",
@@ -140,7 +140,7 @@ export class Identifying {
 
   /** Logs a network's message, unless the last logged message was the same. */
   #tell(network: string, found: Exclude<Discovery, { kind: "chain" }>): void {
-    const said = wordsText(found.words);
+    const said = answersText(found.answers);
     if (this.#told.get(network) === said) return;
     this.#told.set(network, said);
     const { log } = this.#parts;
@@ -167,11 +167,11 @@ export const askedNodes = (
     connect: () => connect({ ...upstream, batch: 1, responseBytes: ANSWER_BYTES }, { clock }),
   }));
 
-export const wordsText = (words: readonly NodeWord[]): string =>
-  words
-    .map(({ upstream, said }) =>
-      typeof said === "string"
-        ? `${upstream}: ${said}`
-        : `${upstream}: chain ${said.chainId} (${said.family})`,
+export const answersText = (answers: readonly ChainAnswer[]): string =>
+  answers
+    .map(({ upstream, answer }) =>
+      typeof answer === "string"
+        ? `${upstream}: ${answer}`
+        : `${upstream}: chain ${answer.chainId} (${answer.family})`,
     )
     .join(", ");

@@ -17,7 +17,7 @@ import {
   declaredMethods,
   forwardedMethods,
 } from "../methods/catalogue.ts";
-import { methodsMarkdown, wayOpen } from "../methods/describe.ts";
+import { methodsMarkdown, openedBy } from "../methods/describe.ts";
 import type { Method } from "../methods/method.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
@@ -91,10 +91,10 @@ function whyClosed(
   { catalogue, isDenied }: { catalogue: Catalogue; isDenied: (name: string) => boolean },
 ): string | undefined {
   if (catalogue.served.get(method.name)) return undefined;
-  const way = wayOpen(method);
-  if (way === "never") return "no: never served";
+  const opening = openedBy(method);
+  if (opening === "never") return "no: never served";
   if (isDenied(method.name)) return "no: in methods.deny of the network";
-  return `no: not in methods.allow of the network (opens by ${way})`;
+  return `no: not in methods.allow of the network (opens by ${opening})`;
 }
 
 /** The reason why a key may not call a served method, or only for its contracts; undefined when it may. */

@@ -16,8 +16,8 @@ import { endProcess, listenForUnexpectedErrors } from "../processes/end-process.
 import { ChildFailed } from "../processes/supervised.ts";
 import { canSharePorts } from "../processes/supervisor.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
-import { ProcessEnding, Replacing } from "./ending.ts";
-import { Identifying } from "./identify.ts";
+import { ProcessEnding, ProcessReplacement } from "./ending.ts";
+import { ChainIdentification } from "./identify.ts";
 import {
   CommandFailure,
   type ConfigSource,
@@ -52,7 +52,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   const isOnTerminal = process.stdout.isTTY;
   const log = createLog({ level: "info" });
   const systemd = new SdNotify(environment, { clock: systemClock, log });
-  const replacing = new Replacing(environment, { clock: systemClock });
+  const replacing = new ProcessReplacement(environment, { clock: systemClock });
   const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
   let gateway: Gateway | undefined;
   listenForUnexpectedErrors({
@@ -147,7 +147,7 @@ async function startOver(
         ? readAgain(path, environment, facts)
         : parseConfig(text, environment, facts),
     );
-  const identifying = new Identifying(read, { clock: systemClock, log });
+  const identifying = new ChainIdentification(read, { clock: systemClock, log });
   const config = orMistakes(await identifying.read());
   log.level = config.log.level;
   const servers = await serverCount(config.processes, log);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { parseArgs } from "node:util";
 import { BlockStore } from "../chain/block-store.ts";
 import { BlockTables } from "../chain/block-tables.ts";
-import { type Forgotten, type KeptSegment, keptSegmentsOf } from "../chain/kept-segments.ts";
+import { type KeptSegment, keptSegmentsOf, type SegmentSelector } from "../chain/kept-segments.ts";
 import type { ProofLevel } from "../chain/stored-block.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/setting-names.ts";
@@ -69,7 +69,7 @@ async function forget(values: Values, config: Config, print: Print): Promise<voi
   print(`${segments} ${segments === 1 ? "segment is" : "segments are"} forgotten.`);
 }
 
-function chosenBy({ upstream, blocks, all }: Values): Forgotten {
+function chosenBy({ upstream, blocks, all }: Values): SegmentSelector {
   const given = [upstream, blocks, all || undefined].filter((each) => each !== undefined);
   if (given.length !== 1)
     throw new WrongUsage("store forget: expected one of --upstream NAME, --blocks FROM-TO, --all");

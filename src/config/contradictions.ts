@@ -11,7 +11,7 @@ type Contradiction = { path: (string | number)[]; message: string };
 export function contradictionsIn(config: unknown): readonly Contradiction[] {
   const { keys, networks, admin } = readable.parse(config);
   const all = Object.entries(networks);
-  const around = {
+  const context = {
     networks: Object.keys(networks),
     openMethods: all.flatMap(([, { methods }]) =>
       methods.allow.filter((name) => name !== undefined),
@@ -43,7 +43,7 @@ export function contradictionsIn(config: unknown): readonly Contradiction[] {
     ]),
     ...repeats(keys.map((key, at) => ({ path: ["keys", at, "name"], value: key.name }))),
     ...repeats(keys.map((key, at) => secretOf(key, at))),
-    ...keys.flatMap((key, at) => namedInVain(key, at, around)),
+    ...keys.flatMap((key, at) => unmatchedNames(key, at, context)),
     ...repeats(hosts),
     ...upstreams.flatMap(repeats),
   ];
@@ -116,7 +116,7 @@ function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
 }
 
 /** The settings that a key is checked against. */
-export type AroundKey = {
+export type KeyContext = {
   /** The names of all networks. */
   readonly networks: readonly string[];
   /** The methods that the networks open, as patterns and full names. */
@@ -124,10 +124,10 @@ export type AroundKey = {
 };
 
 /** The networks of a key that do not exist, and the methods that open nothing. @param at The key's index in `keys`. */
-export function namedInVain(
+export function unmatchedNames(
   { networks, methods }: Pick<z.output<typeof readableKey>, "networks" | "methods">,
   at: number,
-  { networks: known, openMethods }: AroundKey,
+  { networks: known, openMethods }: KeyContext,
 ): Contradiction[] {
   return [
     ...wrongIn(networks, ["keys", at, "networks"], (name) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ownMsOf } from "../../test/support/own-time.ts";
+import { servedMsOf } from "../../test/support/served-time.ts";
 import { hasTooManyCriteria, sizeRefusal } from "./log-refusals.ts";
 
 const asked = { from: 0, to: 10_000_000 };
@@ -226,7 +226,7 @@ it("is read quickly, whatever a node writes", async () => {
     '"from":"0x1"',
     "too many blocks ",
   ];
-  const ownMs = await ownMsOf(() => {
+  const ownMs = await servedMsOf(() => {
     for (const word of words)
       sizeRefusal({ message: word.repeat(300_000), data: word.repeat(300_000) }, asked);
   });

@@ -5,7 +5,7 @@ import type { Position } from "../chain/stored-block.ts";
 import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
-import { inBatches, orAborted, repeat } from "../lib/waiting.ts";
+import { mapConcurrently, orAborted, repeat } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
 import {
   type Criteria,
@@ -23,13 +23,13 @@ import {
   type KeptFiltersParts,
 } from "./kept-filters.ts";
 import type { MempoolFilters } from "./mempool-reader.ts";
-import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
+import type { Changes, Delivery, FindChanges, OpenFilter } from "./open-filter.ts";
 import { PushedRecords } from "./pushed-record.ts";
 import { retrace } from "./retrace.ts";
 import {
+  CursorLost,
   LOST_AFTER,
   LOST_AGAIN_AFTER_MS,
-  Lost,
   type Within,
   waitForCursor,
   walk,
@@ -70,17 +70,17 @@ type Waiting = Pick<FilterCaller, "signal">;
 /** The question of a filter, and its formatter. */
 type AskedFormat = { readonly asked: FilterQuestion; readonly formatter: Formatter };
 
-/** Finds the items of all subscriptions with the same question. Both functions throw Lost when no node has some block. */
-export type LookMaker = {
+/** Finds the items of all subscriptions with the same question. Both functions throw CursorLost when no node has some block. */
+export type ChangesFinder = {
   /** The matcher of a question for logs. */
   readonly matcher: Formatter["matcher"];
   /** The items since a client was at the cursor. */
-  look(at: Cursor, caller: Waiting): Promise<Changes>;
-  /** Finds the items of an earlier look again. */
+  find(at: Cursor, caller: Waiting): Promise<Changes>;
+  /** Finds the items of earlier changes again. */
   retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<Pick<Changes, "items" | "more">>;
 };
 
-/** For whole transactions or blocks: the most items of a look, and the most calls to nodes at the same time. */
+/** For whole transactions or blocks: the most items of changes that are found at once, and the most calls to nodes at the same time. */
 const MOST_WHOLE = 64;
 const ASKED_AT_ONCE = 8;
 
@@ -145,8 +145,8 @@ export class FilterBook {
     return this.#kept.pushed(id, holder);
   }
 
-  /** The look maker for all subscriptions with this question. */
-  lookMakerFor(asked: FilterQuestion): LookMaker {
+  /** The finder of changes for all subscriptions with this question. */
+  changesFinderFor(asked: FilterQuestion): ChangesFinder {
     const { pushedLogs } = this.#parts.formatters;
     const formatter =
       asked.kind === "logs" && pushedLogs ? pushedLogs(asked.criteria) : this.#formatterFor(asked);
@@ -155,7 +155,7 @@ export class FilterBook {
       asked.isWhole ? { ...found, items: await this.#completed(found.items, caller) } : found;
     return {
       matcher: formatter.matcher,
-      look: async (at, caller) => whole(await this.#look(told, [at], caller), caller),
+      find: async (at, caller) => whole(await this.#findChanges(told, [at], caller), caller),
       retrace: async (from, to, caller) =>
         whole(await this.#retrace(told, [from, to], caller), caller),
     };
@@ -176,12 +176,12 @@ export class FilterBook {
     if (!filter || filter.record.isPushed) throw errors.filterNotFound();
     check(filter.record);
     const told = { asked: filter.record, formatter: this.#formatterOf(filter) };
-    const look: Look = (cursors) => this.#look(told, cursors, caller);
+    const findChanges: FindChanges = (cursors) => this.#findChanges(told, cursors, caller);
     try {
-      const changes = await filter.poll(look, caller, clock.wallTime());
+      const changes = await filter.poll(findChanges, caller, clock.wallTime());
       if (changes) return changes;
     } catch (error) {
-      if (!(error instanceof Lost)) throw error;
+      if (!(error instanceof CursorLost)) throw error;
     }
     await this.#kept.end(id);
     throw errors.filterNotFound();
@@ -222,7 +222,7 @@ export class FilterBook {
   async #takeUp(): Promise<void> {
     const records = await this.#kept.takeUp();
     const pending = records.flatMap((record) =>
-      record.kind === "pending" ? [record.told, ...record.unsure] : [],
+      record.kind === "pending" ? [record.acknowledged, ...record.unacknowledged] : [],
     );
     await this.#parts.journal.start(pending.map(({ sequence }) => sequence));
   }
@@ -253,7 +253,7 @@ export class FilterBook {
       : { number, hash };
   }
 
-  async #look(
+  async #findChanges(
     { asked, formatter }: AskedFormat,
     cursors: readonly Cursor[],
     caller: Waiting,
@@ -264,7 +264,7 @@ export class FilterBook {
     if (asked.kind === "pending") {
       const [at] = cursors as readonly { sequence: number }[];
       const changes = at && (await journal.since(at.sequence, most));
-      if (!changes) throw new Lost();
+      if (!changes) throw new CursorLost();
       return changes;
     }
     const within = await this.#reach(cursors as readonly Position[], caller);
@@ -282,7 +282,7 @@ export class FilterBook {
   #completed(hashes: readonly RawJson[], { signal }: Waiting): Promise<RawJson[]> {
     const { formatters, pool } = this.#parts;
     const { method, params, told } = formatters.whole;
-    return inBatches(hashes, ASKED_AT_ONCE, async (item) => {
+    return mapConcurrently(hashes, ASKED_AT_ONCE, async (item) => {
       const hash = String(item);
       const asked = `[${[hash, ...params.map((each) => JSON.stringify(each))].join(",")}]`;
       const result = await pool?.call(method, asked, signal);
@@ -301,7 +301,7 @@ export class FilterBook {
       const [first, end] = [from, to] as { sequence: number }[];
       const length = (end?.sequence ?? 0) - (first?.sequence ?? 0);
       const changes = await this.#parts.journal.since(first?.sequence ?? 0, length);
-      if (changes?.items.length !== length) throw new Lost();
+      if (changes?.items.length !== length) throw new CursorLost();
       return changes;
     }
     const ends = [from, to] as readonly [CursorPosition, CursorPosition];
@@ -312,7 +312,7 @@ export class FilterBook {
         return await retrace({ from: ends[0], to: ends[1] }, formatter, { view, within });
       } catch (error) {
         // A reorg may have happened meanwhile, or a node may have lagged behind this gateway.
-        if (!(error instanceof Lost) || attempt === LOST_AFTER) throw error;
+        if (!(error instanceof CursorLost) || attempt === LOST_AFTER) throw error;
         await within(this.#parts.clock.sleep(LOST_AGAIN_AFTER_MS));
       }
     }

@@ -35,8 +35,8 @@ export type DeliveredBlock = {
   readonly items: readonly RawJson[];
 };
 
-/** The last block whose items the client got. `way` has the last blocks up to that block, newest first. */
-export type CursorPosition = Position & { readonly way?: readonly DeliveredBlock[] };
+/** The last block whose items the client got. `path` has the last blocks up to that block, newest first. */
+export type CursorPosition = Position & { readonly path?: readonly DeliveredBlock[] };
 
 /** The cursor of a client: a block, or a position in the mempool journal. */
 export type Cursor = CursorPosition | { readonly sequence: number };
@@ -48,7 +48,7 @@ export type FilterRecord = {
   readonly usedAtMs: number;
   /** Whether the filter is a subscription. */
   readonly isPushed?: true;
-  /** The number of notifications that a subscription's client has at `told`, and at each cursor of `unsure`. */
+  /** The number of notifications that a subscription's client has at `acknowledged`, and at each cursor of `unacknowledged`. */
   readonly counts?: readonly number[];
   /** The number of notifications that have certainly arrived. */
   readonly arrived?: number;
@@ -62,14 +62,47 @@ export type FilterRecord = {
 );
 
 type CursorState<At> = {
-  readonly told: At;
+  readonly acknowledged: At;
   /** Unacknowledged cursors: the gateway sent, or died while it sent, answers up to them, so the client may be there. */
-  readonly unsure: readonly At[];
+  readonly unacknowledged: readonly At[];
 };
 
-export const encodeFilter = (record: FilterRecord): string => JSON.stringify(record);
+/** A cursor as the state has it. */
+type StoredCursor =
+  | (Position & { readonly way?: readonly DeliveredBlock[] })
+  | { readonly sequence: number };
 
-export const decodeFilter = (text: string): FilterRecord => JSON.parse(text) as FilterRecord;
+/** The cursors of a record as the state has them. */
+type StoredRecord = Omit<FilterRecord, "acknowledged" | "unacknowledged"> & {
+  readonly told: StoredCursor;
+  readonly unsure: readonly StoredCursor[];
+};
+
+function storedCursor(at: Cursor): StoredCursor {
+  if (!("path" in at)) return at;
+  const { path, ...position } = at;
+  return { ...position, way: path };
+}
+
+function cursorOf(stored: StoredCursor): Cursor {
+  if (!("way" in stored)) return stored;
+  const { way, ...position } = stored;
+  return { ...position, path: way };
+}
+
+/** The text of a record, in which `acknowledged` and `unacknowledged` have the names `told` and `unsure`. */
+export const encodeFilter = ({ acknowledged, unacknowledged, ...record }: FilterRecord): string =>
+  JSON.stringify({
+    ...record,
+    told: storedCursor(acknowledged),
+    unsure: (unacknowledged as readonly Cursor[]).map(storedCursor),
+  });
+
+export function decodeFilter(text: string): FilterRecord {
+  const { told, unsure, ...record } = JSON.parse(text) as StoredRecord;
+  const cursors = { acknowledged: cursorOf(told), unacknowledged: unsure.map(cursorOf) };
+  return { ...record, ...cursors } as FilterRecord;
+}
 
 /** The most addresses and topics of one filter: a larger filter counts as several. */
 const ALTERNATIVES_OF_ONE = 100;

@@ -11,7 +11,7 @@ import { addCounted, encodeFilter, hasRoom } from "./filter-record.ts";
 import { endUnserved, newId } from "./kept-filters.ts";
 
 const MINUTE_MS = 60_000;
-const told = { number: 1, hash: `0x${"a".repeat(64)}` };
+const acknowledged = { number: 1, hash: `0x${"a".repeat(64)}` };
 
 let path: string;
 let state: LmdbState;
@@ -43,7 +43,13 @@ afterEach(async () => {
 });
 
 const add = (network: string, id: string, usedAtMs = clock.wallTime()): Promise<boolean> => {
-  const record = { kind: "blocks", holder: "web", usedAtMs, told, unsure: [] } as const;
+  const record = {
+    kind: "blocks",
+    holder: "web",
+    usedAtMs,
+    acknowledged,
+    unacknowledged: [],
+  } as const;
   const filter = { key: `filter ${network} ${id}`, text: encodeFilter(record) };
   return addCounted({ ...filter, holder: "web", weight: 1, manner: "polled" }, 10, state);
 };

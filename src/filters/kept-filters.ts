@@ -108,10 +108,11 @@ export class KeptFilters {
     const perKey = this.#options.perKey[manner];
     const counting = { holder, manner, weight: weightOf(asked) };
     if (!(await this.#makeRoom(counting))) throw errors.tooManyFilters(perKey, manner);
-    const told = await begin();
+    const start = await begin();
     const used = { holder, usedAtMs: clock.wallTime() };
-    const polled = { ...asked, ...used, told, unsure: [] } as unknown as FilterRecord;
-    const steps = [{ count: 0, at: told }];
+    const cursors = { acknowledged: start, unacknowledged: [] };
+    const polled = { ...asked, ...used, ...cursors } as unknown as FilterRecord;
+    const steps = [{ count: 0, at: start }];
     const text =
       by === undefined
         ? encodeFilter(polled)

@@ -1,5 +1,5 @@
 // The record of one filter in the state, which other processes change, too. A change that cannot be written while the
-// state is away is owed: this process writes the change later.
+// state is away is pending: this process writes the change later.
 
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
@@ -13,8 +13,8 @@ export type KeptRecordParts = {
 
 export type Changed = Partial<Record<keyof FilterRecord, unknown>>;
 
-/** The pause between attempts to write an owed change, in milliseconds. */
-const OWED_AGAIN_AFTER_MS = 250;
+/** The pause between attempts to write a pending change, in milliseconds. */
+const FLUSHED_AGAIN_AFTER_MS = 250;
 
 export class KeptRecord {
   /** The record as read or written last. Each change makes another object. */
@@ -22,11 +22,11 @@ export class KeptRecord {
   /** The text of the record in the state. */
   #text: string;
   /**
-   * A change that this process owes the state. The change is valid while the state has one of `texts`: the last known
+   * A change that this process still has to write. The change is valid while the state has one of `texts`: the last known
    * text, and those of failed writes, which may have happened.
    */
-  #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
-  #isPaying = false;
+  #pending: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
+  #isFlushing = false;
   #isClosed = false;
   readonly #turns = new Mutex();
   readonly #key: string;
@@ -49,14 +49,14 @@ export class KeptRecord {
     await this.#turns.idle();
   }
 
-  /** As `atRest`; it also ends the attempts to write an owed change. */
+  /** As `atRest`; it also ends the attempts to write a pending change. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#turns.idle();
   }
 
-  get isOwed(): boolean {
-    return this.#owed !== undefined;
+  get hasPendingWrite(): boolean {
+    return this.#pending !== undefined;
   }
 
   /** Reads the record again, since another process may have changed it. @returns false when the record is gone. */
@@ -76,47 +76,47 @@ export class KeptRecord {
     return true;
   }
 
-  /** @param otherwise The change that is owed when the write fails: then the client gets an error, and no items. */
-  async writeOrOwe(changed: Changed, otherwise: Changed): Promise<boolean> {
+  /** @param otherwise The change that is written later when the write fails: then the client gets an error, and no items. */
+  async writeOrDefer(changed: Changed, otherwise: Changed): Promise<boolean> {
     try {
       return await this.write(changed);
     } catch (error) {
-      this.#owe([encodeFilter(this.#with(changed))], otherwise);
+      this.#writeLater([encodeFilter(this.#with(changed))], otherwise);
       throw error;
     }
   }
 
   /** Writes the change in the background, and repeats the write until it succeeds. */
-  owe(changed: Changed): void {
-    this.#owe([this.#text], changed);
+  writeLater(changed: Changed): void {
+    this.#writeLater([this.#text], changed);
   }
 
-  /** Writes the owed change. @throws While the state is away. */
-  async pay(): Promise<void> {
-    const owed = this.#owed;
-    if (!owed) return;
+  /** Writes the pending change. @throws While the state is away. */
+  async flush(): Promise<void> {
+    const pending = this.#pending;
+    if (!pending) return;
     const { texts } = await this.#update((there) =>
-      owed.texts.includes(there)
-        ? encodeFilter({ ...decodeFilter(there), ...owed.changed } as FilterRecord)
+      pending.texts.includes(there)
+        ? encodeFilter({ ...decodeFilter(there), ...pending.changed } as FilterRecord)
         : undefined,
     );
-    this.#owed = undefined;
+    this.#pending = undefined;
     this.#adopt(texts[0]);
   }
 
-  #owe(texts: readonly string[], changed: Changed): void {
-    this.#owed = { texts: [...texts, ...(this.#owed?.texts ?? [])], changed };
-    if (!this.#isPaying) void this.#payAgainAndAgain();
+  #writeLater(texts: readonly string[], changed: Changed): void {
+    this.#pending = { texts: [...texts, ...(this.#pending?.texts ?? [])], changed };
+    if (!this.#isFlushing) void this.#flushUntilWritten();
   }
 
   /** Does not wait for the next poll to write the owed change: the client may poll at another process next. */
-  async #payAgainAndAgain(): Promise<void> {
-    this.#isPaying = true;
-    for (let isFirst = true; this.#owed && (isFirst || !this.#isClosed); isFirst = false) {
-      if (!isFirst) await this.#parts.clock.sleep(OWED_AGAIN_AFTER_MS);
-      await this.inTurn(() => this.pay()).catch(() => undefined); // the state is away
+  async #flushUntilWritten(): Promise<void> {
+    this.#isFlushing = true;
+    for (let isFirst = true; this.#pending && (isFirst || !this.#isClosed); isFirst = false) {
+      if (!isFirst) await this.#parts.clock.sleep(FLUSHED_AGAIN_AFTER_MS);
+      await this.inTurn(() => this.flush()).catch(() => undefined); // the state is away
     }
-    this.#isPaying = false;
+    this.#isFlushing = false;
   }
 
   #update(next: (there: string) => string | undefined): Promise<Updated> {

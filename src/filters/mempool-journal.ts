@@ -79,7 +79,7 @@ export class MempoolJournal implements MempoolFilters {
     for (;;) {
       const { state } = this.#sources;
       if (state === "open") return this.#caughtUp();
-      if (state === "nobody") throw errors.nobodyTellsPending();
+      if (state === "nobody") throw errors.noMempoolSource();
       if (caller.signal.aborted || clock.now() >= giveUpAt) throw errors.noUpstream();
       await this.#sources.change(giveUpAt - clock.now());
     }

@@ -7,16 +7,16 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { encodeFilter } from "./filter-record.ts";
-import { type Changes, type Delivery, type Look, OpenFilter } from "./open-filter.ts";
+import { type Changes, type Delivery, type FindChanges, OpenFilter } from "./open-filter.ts";
 
 const KEY = "filter main 0x1";
 const at = (number: number) => ({ number, hash: `0x${number}` });
-const nothing: Look = async ([place = at(0)]) => ({ items: [], at: place });
-/** A look whose items are the numbers after the client's cursor, up to `last`. */
+const nothing: FindChanges = async ([cursor = at(0)]) => ({ items: [], at: cursor });
+/** Finds changes whose items are the numbers after the client's cursor, up to `last`. */
 const upTo =
-  (last: number): Look =>
-  async ([place]) => {
-    const { number } = place as { number: number };
+  (last: number): FindChanges =>
+  async ([cursor]) => {
+    const { number } = cursor as { number: number };
     const items = Array.from({ length: last - number }, (_, index) => String(number + 1 + index));
     return { items, at: at(last) };
   };
@@ -47,7 +47,13 @@ const clock = systemClock;
 beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-open-filter-"));
   state = new LmdbState({ path });
-  const text = encodeFilter({ kind: "blocks", holder: "a", usedAtMs: 0, told: at(0), unsure: [] });
+  const text = encodeFilter({
+    kind: "blocks",
+    holder: "a",
+    usedAtMs: 0,
+    acknowledged: at(0),
+    unacknowledged: [],
+  });
   await state.update([KEY], () => [text]);
   filter = new OpenFilter({ key: KEY, text, usedAtMs: 0, isShared: false }, { state, clock });
 });
@@ -59,9 +65,9 @@ afterEach(async () => {
 
 const itemsOf = async (polled: Promise<Changes | undefined>) => (await polled)?.items;
 /** The items of a poll whose answer arrives. */
-const heard = async (look: Look) => {
+const heard = async (findChanges: FindChanges) => {
   const answer = new Answer();
-  const items = await itemsOf(filter.poll(look, answer.caller, 0));
+  const items = await itemsOf(filter.poll(findChanges, answer.caller, 0));
   answer.end(true);
   return items;
 };
@@ -101,7 +107,7 @@ describe("a poll", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const slow: Look = (places) => held.then(() => nothing(places));
+    const slow: FindChanges = (cursors) => held.then(() => nothing(cursors));
     const first = filter.poll(slow, new Answer().caller, 0);
     const second = new Answer();
     const inLine = expect(filter.poll(upTo(2), second.caller, 0)).rejects.toMatchObject({
@@ -116,17 +122,17 @@ describe("a poll", () => {
     expect(await heard(upTo(2))).toEqual(["1", "2"]);
   });
 
-  it("starts from all places where a client may be after a crash, and settles when nothing is new", async () => {
+  it("starts from all cursors at which a client may be after a crash, and settles when nothing is new", async () => {
     await filter.poll(upTo(2), new Answer().caller, 0);
     const text = (await state.get(KEY)) ?? "";
     filter = new OpenFilter({ key: KEY, text, usedAtMs: 0, isShared: false }, { state, clock });
     const seen: unknown[] = [];
-    const look: Look = async (places) => {
-      seen.push(places);
+    const findChanges: FindChanges = async (cursors) => {
+      seen.push(cursors);
       return { items: [], at: at(2) };
     };
-    await filter.poll(look, new Answer().caller, 0);
-    await filter.poll(look, new Answer().caller, 0);
+    await filter.poll(findChanges, new Answer().caller, 0);
+    await filter.poll(findChanges, new Answer().caller, 0);
     expect(seen).toEqual([[at(0), at(2)], [at(2)]]);
   });
 
@@ -159,8 +165,8 @@ describe("while the state is away", () => {
       { state: failing, clock },
     );
   });
-  /** The cursors at which the client may be, as a look gets them. */
-  const places = async (): Promise<readonly unknown[]> => {
+  /** The cursors at which the client may be, as `FindChanges` gets them. */
+  const cursorsOfClient = async (): Promise<readonly unknown[]> => {
     let seen: readonly unknown[] = [];
     await heard(async (all) => {
       seen = all;
@@ -177,7 +183,7 @@ describe("while the state is away", () => {
       fates = [fate];
       answer.end(true);
       await filter.atRest();
-      expect(await places()).toEqual([at(2)]);
+      expect(await cursorsOfClient()).toEqual([at(2)]);
       expect(await heard(upTo(3))).toEqual(["3"]);
     },
   );
@@ -189,7 +195,7 @@ describe("while the state is away", () => {
       const answer = new Answer();
       await expect(filter.poll(upTo(2), answer.caller, 0)).rejects.toMatchObject({ code: -32603 });
       answer.end(true);
-      expect(await places()).toEqual([at(0)]);
+      expect(await cursorsOfClient()).toEqual([at(0)]);
       expect(await heard(upTo(3))).toEqual(["1", "2", "3"]);
     },
   );
@@ -199,8 +205,8 @@ describe("while the state is away", () => {
     await filter.poll(upTo(2), answer.caller, 0);
     fates = ["never", "never"];
     answer.end(true);
-    const place = async () => JSON.parse((await state.get(KEY)) ?? "");
-    await until("nothing is unsure", async () => (await place()).unsure.length === 0);
-    expect(await place()).toMatchObject({ told: at(2), unsure: [] });
+    const stored = async () => JSON.parse((await state.get(KEY)) ?? "");
+    await until("nothing is unacknowledged", async () => (await stored()).unsure.length === 0);
+    expect(await stored()).toMatchObject({ told: at(2), unsure: [] });
   });
 });

@@ -22,14 +22,14 @@ export type Changes = {
 };
 
 /** Finds the items since the client was at one of the cursors. */
-export type Look = (cursors: readonly Cursor[]) => Promise<Changes>;
+export type FindChanges = (cursors: readonly Cursor[]) => Promise<Changes>;
 
 /** The cursor after one poll. A poll is given up when its caller's deadline passed: the caller got an error instead. */
 type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
 
 /** The most by which `usedAtMs` in the state may lag behind the last use, in milliseconds. */
 export const WRITTEN_LATE_MS = 60_000;
-/** In milliseconds: the wait for another process to note that its answer was sent, and the pause between two looks. */
+/** In milliseconds: the wait for another process to note that its answer was sent, and the pause between two reads. */
 const ELSEWHERE_TIMEOUT_MS = 1_000;
 const LOOK_AGAIN_MS = 5;
 /** After this time no answer of another process is under way any more, in milliseconds. */
@@ -80,7 +80,7 @@ export class OpenFilter {
     return this.#kept.inTurn(async () => {
       if (!(await this.#kept.refresh())) return false;
       const isOld = nowMs - this.record.usedAtMs > WRITTEN_LATE_MS;
-      if (isOld && !this.#onItsWay && !this.#kept.isOwed)
+      if (isOld && !this.#onItsWay && !this.#kept.hasPendingWrite)
         await this.#kept.write({ usedAtMs: nowMs });
       return true;
     });
@@ -92,7 +92,7 @@ export class OpenFilter {
    * @returns undefined when the filter is gone.
    */
   async poll(
-    look: Look,
+    findChanges: FindChanges,
     caller: { readonly delivery: Delivery; readonly signal: Signal },
     nowMs: number,
   ): Promise<Changes | undefined> {
@@ -112,7 +112,7 @@ export class OpenFilter {
       const isAlone = this.#inLine === 0;
       this.#inLine += 1;
       const turn = this.#kept.inTurn(() =>
-        this.#take(look, poll).finally(() => {
+        this.#take(findChanges, poll).finally(() => {
           this.#inLine -= 1;
         }),
       );
@@ -123,31 +123,37 @@ export class OpenFilter {
   }
 
   async #take(
-    look: Look,
+    findChanges: FindChanges,
     { delivery, nowMs, isGivenUp }: Pick<Step, "isGivenUp"> & { delivery: Delivery; nowMs: number },
   ): Promise<Changes | "gone" | "again"> {
     // The answer of another poll may be under way by now.
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     const kept = this.#kept;
     if (!(await kept.refresh())) return "gone";
-    await kept.pay();
+    await kept.flush();
     if (this.#isShared && !(await this.#answeredElsewhere(nowMs))) return "gone";
-    const changes = await look(this.#cursors());
-    const { unsure } = this.record;
-    const told = this.#toldAt;
+    const changes = await findChanges(this.#cursors());
+    const { unacknowledged } = this.record;
+    const acknowledged = this.#acknowledged;
     if (changes.items.length > 0 || changes.more) {
-      const next = { told, unsure: [...unsure, changes.at], usedAtMs: nowMs };
-      if (!(await kept.writeOrOwe(next, { unsure }))) return "again";
-      this.#send(delivery, { at: changes.at, isGivenUp }, unsure);
+      const next = {
+        acknowledged,
+        unacknowledged: [...unacknowledged, changes.at],
+        usedAtMs: nowMs,
+      };
+      if (!(await kept.writeOrDefer(next, { unacknowledged }))) return "again";
+      this.#send(delivery, { at: changes.at, isGivenUp }, unacknowledged);
       return changes;
     }
     if (this.#onItsWay) return changes;
     // The chain has no items since any cursor at which the client may be: the newest cursor stands for all.
-    if (unsure.length > 0)
-      return (await kept.write({ told: changes.at, unsure: [] })) ? changes : "again";
+    if (unacknowledged.length > 0)
+      return (await kept.write({ acknowledged: changes.at, unacknowledged: [] }))
+        ? changes
+        : "again";
     this.#seen = { since: this.record, at: changes.at };
     const isOld = nowMs - this.record.usedAtMs > WRITTEN_LATE_MS;
-    return !isOld || (await kept.write({ told, usedAtMs: nowMs })) ? changes : "again";
+    return !isOld || (await kept.write({ acknowledged, usedAtMs: nowMs })) ? changes : "again";
   }
 
   /**
@@ -158,7 +164,7 @@ export class OpenFilter {
     const giveUpAt = this.#clock.now() + ELSEWHERE_TIMEOUT_MS;
     const isUnclear = (): boolean =>
       !this.#onItsWay &&
-      this.record.unsure.length > 0 &&
+      this.record.unacknowledged.length > 0 &&
       nowMs - this.record.usedAtMs < ELSEWHERE_AT_MOST_MS;
     while (isUnclear() && this.#clock.now() < giveUpAt) {
       await this.#clock.sleep(LOOK_AGAIN_MS);
@@ -171,15 +177,15 @@ export class OpenFilter {
   #cursors(): readonly Cursor[] {
     const last = this.#onItsWay?.steps.at(-1);
     if (last) return [last.at]; // one batch polls twice
-    return [this.#toldAt, ...this.record.unsure];
+    return [this.#acknowledged, ...this.record.unacknowledged];
   }
 
   /** The cursor at which the client is for certain. */
-  get #toldAt(): Cursor {
-    return this.#seen?.since === this.record ? this.#seen.at : this.record.told;
+  get #acknowledged(): Cursor {
+    return this.#seen?.since === this.record ? this.#seen.at : this.record.acknowledged;
   }
 
-  #send(delivery: Delivery, step: Step, unsure: readonly Cursor[]): void {
+  #send(delivery: Delivery, step: Step, unacknowledged: readonly Cursor[]): void {
     if (this.#onItsWay) {
       this.#onItsWay.steps.push(step);
       return;
@@ -190,8 +196,10 @@ export class OpenFilter {
     delivery.onSent((wasSent) => {
       const arrived = wasSent ? lastDelivered(steps) : undefined;
       this.#onItsWay = undefined;
-      // The next poll does not depend on this write: if the write is lost, the poll looks from more cursors.
-      this.#kept.owe(arrived ? { told: arrived, unsure: [] } : { unsure });
+      // The next poll does not depend on this write: if the write is lost, the poll starts from more cursors.
+      this.#kept.writeLater(
+        arrived ? { acknowledged: arrived, unacknowledged: [] } : { unacknowledged },
+      );
       settle();
     });
   }

@@ -1,17 +1,17 @@
-// A stream serves all subscriptions with the same question. A look finds the items after a position. The first
-// subscription at the position makes the look; the others find its result, as long as memory has room for the result.
+// A stream serves all subscriptions with the same question. The first subscription at
+// a position finds the changes after it; the others get the same changes, as long as memory has room for them.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
-import type { LookMaker } from "./filter-book.ts";
+import type { ChangesFinder } from "./filter-book.ts";
 import type { Cursor, FilterQuestion } from "./filter-record.ts";
 import type { Changes } from "./open-filter.ts";
 
-/** The result of a look: the items after a position. */
-export type PushedLook = {
+/** The items after a position. */
+export type PushedChanges = {
   readonly items: readonly RawJson[];
   /** More logs after the items, too many for memory: they are read from the store as they are sent. */
   readonly more?: LogSelection | undefined;
@@ -23,32 +23,32 @@ export type PushedLook = {
 /** A position in the stream, which all subscriptions at this position share. */
 export class StreamPosition {
   cursor: Cursor;
-  next: PushedLook | undefined;
-  looking: Promise<void> | undefined;
-  /** The stream's number of touches at the last look from this position. */
+  next: PushedChanges | undefined;
+  finding: Promise<void> | undefined;
+  /** The stream's number of touches when changes were sought from this position last. */
   seen = 0;
-  /** Whether the cursor was the head at the look: then each later update that concerns the stream touches it. */
+  /** Whether the cursor was the head when the changes were found: then each later update that concerns the stream touches it. */
   isSettled = false;
 
   constructor(cursor: Cursor) {
     this.cursor = cursor;
   }
 
-  /** Whether the cursor has the way that other gateways need. Only looks find a way, so only they move such a cursor. */
-  get hasWay(): boolean {
-    return "hash" in this.cursor && this.cursor.way !== undefined;
+  /** Whether the cursor has the path that other gateways need. Only `find` makes a path, so only it moves such a cursor. */
+  get hasPath(): boolean {
+    return "hash" in this.cursor && this.cursor.path !== undefined;
   }
 
   /** Moves the cursor over new blocks that do not concern the stream. */
   follow(head: Position | undefined): void {
-    const { cursor, isSettled, hasWay } = this;
-    if (head && isSettled && !hasWay && "hash" in cursor && cursor.number < head.number)
+    const { cursor, isSettled, hasPath } = this;
+    if (head && isSettled && !hasPath && "hash" in cursor && cursor.number < head.number)
       this.cursor = { number: head.number, hash: head.hash };
   }
 }
 
-/** Holds the results of looks for slower subscriptions, and drops the oldest ones beyond a number of bytes. */
-export class LookShelf {
+/** Holds changes for slower subscriptions, and drops the oldest ones beyond a number of bytes. */
+export class ChangesCache {
   readonly #positions: { readonly position: StreamPosition; readonly bytes: number }[] = [];
   #bytes = 0;
   readonly #most: number;
@@ -57,7 +57,7 @@ export class LookShelf {
     this.#most = options.bytes;
   }
 
-  keep(position: StreamPosition, { items, more }: PushedLook): void {
+  keep(position: StreamPosition, { items, more }: PushedChanges): void {
     const own = items.reduce((sum, { length }) => sum + length, EMPTY_BYTES);
     const bytes = own + (more?.heldBytes ?? 0);
     this.#positions.push({ position, bytes });
@@ -72,20 +72,20 @@ export class LookShelf {
   }
 }
 
-/** The timeout of one look at the chain, in milliseconds. */
-const LOOK_MS = 30_000;
-/** The memory of a look without its items, in bytes. */
+/** The timeout of one search for changes, in milliseconds. */
+const FIND_MS = 30_000;
+/** The memory of changes without their items, in bytes. */
 const EMPTY_BYTES = 300;
 
 export type PushStreamParts = {
-  readonly lookMaker: Pick<LookMaker, "look">;
-  readonly shelf: LookShelf;
+  readonly finder: Pick<ChangesFinder, "find">;
+  readonly cache: ChangesCache;
   readonly clock: Pick<Clock, "after">;
   /** Aborts when the network ends. */
   readonly signal: Signal;
   /** The head of the last chain update. */
   readonly head: () => Position | undefined;
-  /** Called when a look saw a newer or an older head than `head()`: the next update must touch the stream in any case. */
+  /** Called when the changes end at a newer or an older head than `head()`: the next update must touch the stream in any case. */
   readonly onUnsettled: (stream: PushStream) => void;
 };
 
@@ -93,7 +93,7 @@ export class PushStream {
   readonly asked: FilterQuestion;
   /** The subscriptions of the stream. */
   readonly members = new Set<{ readonly position: StreamPosition; wake(): void }>();
-  /** The position at which the last look ended. */
+  /** The position at which the last changes end. */
   #latest: StreamPosition | undefined;
   #touches = 1;
   /** The head before the last touch, if the chain only added blocks since. */
@@ -113,8 +113,8 @@ export class PushStream {
   }
 
   /** Whether the stream has no items after the position until its next touch. */
-  isAtRest({ seen, next, looking }: StreamPosition): boolean {
-    return seen === this.#touches && !next && !looking;
+  isAtRest({ seen, next, finding }: StreamPosition): boolean {
+    return seen === this.#touches && !next && !finding;
   }
 
   /** The present cursor of the subscriptions at a position. */
@@ -123,23 +123,23 @@ export class PushStream {
     return position.cursor;
   }
 
-  /** Looks once for all subscriptions at the end of the last look, and wakes them when the look finds items. */
-  async lookAhead(): Promise<void> {
+  /** Finds changes once for all subscriptions at the end of the last ones, and wakes them when there are items. */
+  async findAhead(): Promise<void> {
     const latest = this.#latest;
     if (!latest || latest.next) return;
-    await this.look(latest);
+    await this.findChanges(latest);
     if (latest.next) for (const member of this.members) member.wake();
   }
 
-  /** Looks from the position, or waits for the look under way. @throws The error of `LookMaker.look`. */
-  look(position: StreamPosition): Promise<void> {
-    position.looking ??= this.#look(position).finally(() => {
-      position.looking = undefined;
+  /** Finds the changes after the position, or waits while they are sought. @throws The error of `ChangesFinder.find`. */
+  findChanges(position: StreamPosition): Promise<void> {
+    position.finding ??= this.#findChanges(position).finally(() => {
+      position.finding = undefined;
     });
-    return position.looking;
+    return position.finding;
   }
 
-  async #look(position: StreamPosition): Promise<void> {
+  async #findChanges(position: StreamPosition): Promise<void> {
     const { head, onUnsettled } = this.#parts;
     const touches = this.#touches;
     const before = head();
@@ -149,20 +149,20 @@ export class PushStream {
     const to = this.#othersAt(at, position) ?? (count > 0 ? new StreamPosition(at) : position);
     to.cursor = at;
     to.isSettled = isAt(at, before) || isAt(at, head());
-    // A look with many items ends before the head: another look may find more items at once.
+    // Changes with many items end before the head: another search may find more items at once.
     if (to.isSettled || count === 0) to.seen = Math.max(to.seen, touches);
     if (!to.isSettled) onUnsettled(this);
     this.#latest = to;
     if (to === position) return;
     position.next = { items, more, count, to };
-    this.#parts.shelf.keep(position, position.next);
+    this.#parts.cache.keep(position, position.next);
   }
 
   async #changesSince(cursor: Cursor): Promise<Changes> {
-    const { lookMaker, clock, signal } = this.#parts;
-    const limit = deadline(LOOK_MS, signal, clock);
+    const { finder, clock, signal } = this.#parts;
+    const limit = deadline(FIND_MS, signal, clock);
     try {
-      return await lookMaker.look(cursor, { signal: limit.signal });
+      return await finder.find(cursor, { signal: limit.signal });
     } finally {
       limit.done();
     }

@@ -4,8 +4,8 @@ import { decodeFilter } from "./filter-record.ts";
 import { encodePushed, PushedRecords, type PushedStep, resumePositionOf } from "./pushed-record.ts";
 
 const block = (number: number, branch = "a") => ({ number, hash: `0x${number}${branch}` });
-/** The way down from a block, newest first. */
-const wayFrom = (number: number, length: number) =>
+/** The path down from a block, newest first. */
+const pathFrom = (number: number, length: number) =>
   Array.from({ length }, (_, below) => ({
     ...{ hash: block(number - below).hash, parentHash: block(number - below - 1).hash },
     items: [],
@@ -35,31 +35,31 @@ describe("a caller that counts", () => {
     expect(resumePositionOf(recordOf(steps), received)).toEqual(want);
   });
 
-  it("of heads is at a block, where the way there is known", () => {
+  it("of heads is at a block, where the path there is known", () => {
     const told = [
-      { count: 0, at: { ...block(10), way: wayFrom(10, 2) } },
-      { count: 3, at: { ...block(13), way: wayFrom(13, 4) } },
+      { count: 0, at: { ...block(10), path: pathFrom(10, 2) } },
+      { count: 3, at: { ...block(13), path: pathFrom(13, 4) } },
     ];
     expect(resumePositionOf(recordOf(told, "heads"), 2)).toEqual({
       steps: [
-        { count: 0, at: { ...block(10), way: wayFrom(10, 1) } },
-        { count: 2, at: { ...block(12), way: wayFrom(12, 3) } },
+        { count: 0, at: { ...block(10), path: pathFrom(10, 1) } },
+        { count: 2, at: { ...block(12), path: pathFrom(12, 3) } },
       ],
       missing: 0,
     });
   });
 
-  it("stands on a way that is kept once, unless the chain left it", () => {
+  it("stands on a path that is kept once, unless the chain left it", () => {
     const told = [
-      { count: 0, at: { ...block(10), way: wayFrom(10, 1) } },
-      { count: 1, at: { ...block(10, "b"), way: [] } },
-      { count: 2, at: { ...block(11), way: wayFrom(11, 2) } },
+      { count: 0, at: { ...block(10), path: pathFrom(10, 1) } },
+      { count: 1, at: { ...block(10, "b"), path: [] } },
+      { count: 2, at: { ...block(11), path: pathFrom(11, 2) } },
     ];
-    const { told: first, unsure } = recordOf(told);
-    expect(first).toHaveProperty("way");
-    expect(unsure).toEqual([told[1]?.at, told[2]?.at]);
+    const { acknowledged: first, unacknowledged } = recordOf(told);
+    expect(first).toHaveProperty("path");
+    expect(unacknowledged).toEqual([told[1]?.at, told[2]?.at]);
     const two = [told[0], told[2]] as PushedStep[];
-    expect(recordOf(two).told).toEqual(block(10));
+    expect(recordOf(two).acknowledged).toEqual(block(10));
     expect(resumePositionOf(recordOf(two), 0)).toEqual({ steps: [told[0]], missing: 0 });
   });
 });

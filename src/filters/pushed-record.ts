@@ -1,5 +1,5 @@
-// The record of a subscription: the cursors of its last looks, each with the number of notifications up to it. A process
-// writes the record before it pushes the items of a look, so that a client that counts its notifications can resume at
+// The record of a subscription: the cursors up to which items were found, each with the number of notifications up to it. A process
+// writes the record before it pushes the items, so that a client that counts its notifications can resume at
 // its count, whichever process died meanwhile.
 import type { State, Texts } from "../state/state.ts";
 import {
@@ -26,52 +26,62 @@ export type PushedState = {
 };
 
 export function encodePushed({ by, asked, steps, ...common }: PushedState): string {
-  const [told, ...unsure] = steps.map(({ at }, index) => withoutWay(at, steps[index + 1]?.at));
+  const [acknowledged, ...unacknowledged] = steps.map(({ at }, index) =>
+    withoutPath(at, steps[index + 1]?.at),
+  );
   const counts = steps.map(({ count }) => count);
   // `by` stands first in the text: see `stateOf`.
-  const record = { by, ...asked, ...common, isPushed: true, counts, told, unsure };
+  const cursors = { acknowledged, unacknowledged };
+  const record = { by, ...asked, ...common, isPushed: true, counts, ...cursors };
   return encodeFilter(record as unknown as FilterRecord);
 }
 
 /** The outcome of a write: done, another process pushes the subscription now, or the subscription was ended. */
-export type Noted = "written" | "taken over" | "gone";
+export type WriteOutcome = "written" | "taken over" | "gone";
 
-const stateOf = (text: string | undefined, by: string): Noted => {
+const stateOf = (text: string | undefined, by: string): WriteOutcome => {
   if (text === undefined) return "gone";
   return text.startsWith(`{"by":"${by}"`) ? "written" : "taken over";
 };
 
-/** The cursor without its way, if the way of the next step includes the cursor. */
-const withoutWay = (at: Cursor, next: Cursor | undefined): Cursor =>
-  "hash" in at && next !== undefined && wayFrom(at, next)
+/** The cursor without its path, if the path of the next step includes the cursor. */
+const withoutPath = (at: Cursor, next: Cursor | undefined): Cursor =>
+  "hash" in at && next !== undefined && pathFrom(at, next)
     ? { number: at.number, hash: at.hash }
     : at;
 
-/** The way of `over` from a position downwards; undefined when that way does not pass the position. */
-function wayFrom({ hash }: CursorPosition, over: Cursor): CursorPosition["way"] {
-  const way = "hash" in over ? over.way : undefined;
-  const index = way?.findIndex((block) => block.hash === hash) ?? -1;
-  return index < 0 ? undefined : way?.slice(index);
+/** The path of `over` from a position downwards; undefined when that path does not pass the position. */
+function pathFrom({ hash }: CursorPosition, over: Cursor): CursorPosition["path"] {
+  const path = "hash" in over ? over.path : undefined;
+  const index = path?.findIndex((block) => block.hash === hash) ?? -1;
+  return index < 0 ? undefined : path?.slice(index);
 }
 
-/** The steps of a record, each with its own way. */
-function stepsOf({ told, unsure, counts = [0] }: FilterRecord): readonly PushedStep[] {
+/** The steps of a record, each with its own path. */
+function stepsOf({
+  acknowledged,
+  unacknowledged,
+  counts = [0],
+}: FilterRecord): readonly PushedStep[] {
   let next: Cursor | undefined;
-  const steps = [told, ...unsure].map((at, index) => ({ count: counts[index] ?? 0, at }));
+  const steps = [acknowledged, ...unacknowledged].map((at, index) => ({
+    count: counts[index] ?? 0,
+    at,
+  }));
   return steps
     .reverse()
     .map((step) => {
-      const way = next && "hash" in step.at && !step.at.way ? wayFrom(step.at, next) : undefined;
-      next = way ? { ...step.at, way } : step.at;
+      const path = next && "hash" in step.at && !step.at.path ? pathFrom(step.at, next) : undefined;
+      next = path ? { ...step.at, path } : step.at;
       return { ...step, at: next };
     })
     .reverse();
 }
 
-/** The position of a client that counts: after the last of these steps, or within the look that ends with that step. */
+/** The position of a client that counts: after the last of these steps, or within the changes that end with that step. */
 export type ResumePosition = {
   readonly steps: readonly PushedStep[];
-  /** The number of notifications of the last look that the client lacks. */
+  /** The number of notifications up to the last step that the client lacks. */
   readonly missing: number;
 };
 
@@ -93,10 +103,10 @@ export function resumePositionOf(
 }
 
 function below(at: Cursor, blocks: number): CursorPosition | undefined {
-  const way = "hash" in at ? at.way?.slice(blocks) : undefined;
-  const block = way?.[0];
-  return way && block && "hash" in at
-    ? { number: at.number - blocks, hash: block.hash, way }
+  const path = "hash" in at ? at.path?.slice(blocks) : undefined;
+  const block = path?.[0];
+  return path && block && "hash" in at
+    ? { number: at.number - blocks, hash: block.hash, path }
     : undefined;
 }
 
@@ -105,7 +115,7 @@ type Write = {
   readonly by: string;
   readonly known: string;
   readonly text: string;
-  readonly resolve: (noted: Noted) => void;
+  readonly resolve: (noted: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
 };
 
@@ -131,7 +141,7 @@ export class PushedRecords {
    * @param write.known The text that this process wrote last.
    * @throws While the state is away; the record may have been written all the same.
    */
-  write(write: Pick<Write, "key" | "by" | "known" | "text">): Promise<Noted> {
+  write(write: Pick<Write, "key" | "by" | "known" | "text">): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...write, resolve, reject });
       if (!this.#isPlanned) void this.#plan();
@@ -140,7 +150,7 @@ export class PushedRecords {
 
   async #plan(): Promise<void> {
     this.#isPlanned = true;
-    await undefined; // collects the writes of all subscriptions that look at the same block
+    await undefined; // collects the writes of all subscriptions to which the same block is pushed
     this.#isPlanned = false;
     await this.#begin();
   }
@@ -169,7 +179,7 @@ export class PushedRecords {
 
   /** Never rejects. */
   async #writeSome(some: readonly Write[]): Promise<void> {
-    let noted: readonly Noted[] = [];
+    let noted: readonly WriteOutcome[] = [];
     const next = (texts: Texts): Texts => {
       noted = some.map(({ by }, index) => stateOf(texts[index], by));
       return some.map(({ text }, index) => (noted[index] === "written" ? text : texts[index]));

@@ -43,7 +43,7 @@ function channelOf(taken: () => Promise<boolean>) {
 }
 
 const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
-const asking = { signal: new AbortController().signal, delivery };
+const request = { signal: new AbortController().signal, delivery };
 
 function world({ perKey = 10, chain }: { perKey?: number; chain?: object } = {}) {
   const nodes = [new Announcer(), new Announcer()];
@@ -56,7 +56,7 @@ describe("a relayed subscription", () => {
   it("goes on from another node, and tells once what both announce", async () => {
     const { nodes, relayed } = world();
     const { channel, pushed } = channelOf(async () => true);
-    await relayed.begin(["newHeads"], asking, channel);
+    await relayed.begin(["newHeads"], request, channel);
     nodes[0]?.listener?.onEvent(Buffer.from('{"hash":"0x1"}'));
     await turn();
     Object.assign(nodes[0] ?? {}, { isAway: true });
@@ -71,7 +71,7 @@ describe("a relayed subscription", () => {
   it("closes the socket of a caller that takes nothing, before much waits for it", async () => {
     const { nodes, relayed } = world();
     const { channel, closed } = channelOf(() => new Promise(() => undefined));
-    await relayed.begin(["newPendingTransactions"], asking, channel);
+    await relayed.begin(["newPendingTransactions"], request, channel);
     for (let event = 0; event < 5_000; event += 1)
       nodes[0]?.listener?.onEvent(Buffer.from(`"0x${event}"`));
     expect(closed).toEqual(["behind"]);
@@ -82,7 +82,7 @@ describe("a relayed subscription", () => {
   it("closes the socket also when a node announces much before it is known what was missed", async () => {
     const { nodes, relayed } = world();
     const { channel, closed } = channelOf(async () => true);
-    await relayed.begin(["newHeads"], asking, channel);
+    await relayed.begin(["newHeads"], request, channel);
     nodes[0]?.listener?.onEvent(Buffer.from('{"hash":"0x1"}'));
     Object.assign(nodes[0] ?? {}, { isAway: true });
     Object.assign(nodes[1] ?? {}, { ask: () => new Promise(() => undefined) });
@@ -100,7 +100,7 @@ describe("a relayed subscription", () => {
     Object.assign(other.channel, { holder: "other" });
     const listeners: (SubscriptionListener | undefined)[] = [];
     for (const { channel } of [other, ...Array.from({ length: 6 }, () => slow)]) {
-      await relayed.begin(["newPendingTransactions", true], asking, channel);
+      await relayed.begin(["newPendingTransactions", true], request, channel);
       listeners.push(nodes[0]?.listener);
     }
     const large = (hash: number): Buffer =>
@@ -115,15 +115,15 @@ describe("a relayed subscription", () => {
   it("is refused beyond the number of its key, and where no node announces it", async () => {
     const { nodes, relayed } = world({ perKey: 1 });
     const { channel } = channelOf(async () => true);
-    const id = await relayed.begin(["newHeads"], asking, channel);
-    await expect(relayed.begin(["newHeads"], asking, channel)).rejects.toMatchObject({
+    const id = await relayed.begin(["newHeads"], request, channel);
+    await expect(relayed.begin(["newHeads"], request, channel)).rejects.toMatchObject({
       code: -32005,
     });
     expect(relayed.end(id, channelOf(async () => true).channel)).toBe(false);
     expect(relayed.end(id, channel)).toBe(true);
     await turn();
     for (const node of nodes) node.isAway = true;
-    await expect(relayed.begin(["newHeads"], asking, channel)).rejects.toMatchObject({
+    await expect(relayed.begin(["newHeads"], request, channel)).rejects.toMatchObject({
       code: -32601,
     });
     await turn();
@@ -134,7 +134,7 @@ describe("a relayed subscription", () => {
     let view: object | undefined = { head: { number: 7 }, isBehind: false };
     const { relayed, clock } = world({ chain: { view: () => view } });
     const { channel, pushed } = channelOf(async () => true);
-    await relayed.begin(["syncing"], asking, channel);
+    await relayed.begin(["syncing"], request, channel);
     const look = async (): Promise<void> => {
       await clock.advance(1_000);
       await turn();

@@ -33,7 +33,7 @@ export type RelayedSubscriptionsParts = {
 export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
 
 type Node = Pick<ReturnType<Pool["usable"]>[number], "watch" | "ask">;
-export type Asking = Pick<FilterCaller, "signal" | "delivery">;
+export type SubscribeRequest = Pick<FilterCaller, "signal" | "delivery">;
 
 export class RelayedSubscriptions {
   readonly #open = new Map<string, Relay>();
@@ -54,7 +54,11 @@ export class RelayedSubscriptions {
   }
 
   /** @returns The id. The answer with the id is sent before the first push. @throws RpcError */
-  async begin(params: RelayedParams, asking: Asking, channel: PushChannel): Promise<string> {
+  async begin(
+    params: RelayedParams,
+    request: SubscribeRequest,
+    channel: PushChannel,
+  ): Promise<string> {
     const { perKey, prefix } = this.#options;
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
     if (own.length >= perKey) throw errors.tooManyFilters(perKey, "pushed");
@@ -69,9 +73,9 @@ export class RelayedSubscriptions {
     });
     if (!(await relay.connect())) {
       relay.end();
-      throw errors.nobodyPushes();
+      throw errors.noPushSource();
     }
-    asking.delivery.onSent((wasSent) => (wasSent ? relay.run() : relay.end()));
+    request.delivery.onSent((wasSent) => (wasSent ? relay.run() : relay.end()));
     return id;
   }
 

@@ -4,7 +4,7 @@ import type { Position } from "../chain/stored-block.ts";
 import type { CursorPosition } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import { retrace } from "./retrace.ts";
-import { Lost } from "./walk.ts";
+import { CursorLost } from "./walk.ts";
 
 /** A block: blocks 0 to 4 are on both branches, blocks 5 to 9 on branch a or b. */
 const block = (number: number, branch = "a") => {
@@ -54,25 +54,25 @@ it.each([
   ["over one that was undone since", block(7, "b"), block(6), ["-7b", "-6b", "-5b", "+5a", "+6a"]],
   ["to a lower head", block(7), block(5), ["-7a", "-6a"]],
   ["nowhere", block(5), block(5), []],
-])("a look %s is told again as it was", async (_, from, to, want) => {
+])("changes %s are told again as they were", async (_, from, to, want) => {
   expect(await toldBetween(from, to)).toEqual(want);
 });
 
-it("an epoch network's looks begin at the fork", async () => {
+it("an epoch network's changes begin at the fork", async () => {
   const reverted = ({ number }: Position) => [`revert to ${number + 1}`];
   const told = await toldBetween(block(6), block(5, "b"), viewOf(9), { ...formatter, reverted });
   expect(told).toEqual(["revert to 5", "+5b"]);
 });
 
-it("blocks that this gateway never had are told by the way that was kept", async () => {
+it("blocks that this gateway never had are told by the path that was kept", async () => {
   const view = viewOf(9, (hash) => !hash.endsWith("a"));
-  const wayFrom = (number: number) =>
+  const pathFrom = (number: number) =>
     [number, number - 1].map((at) => ({
       ...{ hash: block(at).hash, parentHash: block(at - 1).hash },
       items: [`-${block(at).hash}`],
     }));
-  const told = (number: number): CursorPosition => ({ ...block(number), way: wayFrom(number) });
+  const told = (number: number): CursorPosition => ({ ...block(number), path: pathFrom(number) });
   expect(await toldBetween(told(6), block(5, "b"), view)).toEqual(["-6a", "-5a", "+5b"]);
   expect(await toldBetween(block(4), told(6), view)).toEqual(["+5a", "+6a"]);
-  await expect(toldBetween(block(4), block(6), view)).rejects.toBeInstanceOf(Lost);
+  await expect(toldBetween(block(4), block(6), view)).rejects.toBeInstanceOf(CursorLost);
 });

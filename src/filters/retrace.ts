@@ -1,4 +1,4 @@
-// Finds the items of an earlier look again: the items between two cursors of a client, also when a reorg has removed
+// Finds the items of earlier changes again: the items between two cursors of a client, also when a reorg has removed
 // the block of the second cursor, or of both, since.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
@@ -6,7 +6,7 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { Changes } from "./open-filter.ts";
-import { deliveredBlocks, found, isOnChain, Lost, type Within } from "./walk.ts";
+import { CursorLost, deliveredBlocks, found, isOnChain, type Within } from "./walk.ts";
 
 type RetraceParts = { readonly view: ChainView; readonly within: Within };
 
@@ -17,13 +17,13 @@ type Retraced = {
   readonly dropped: RawJson[];
   /** The items of the added blocks, highest block first. */
   readonly added: (readonly RawJson[])[];
-  /** The lowest block of the way down so far; at the end the block that both ways have. */
+  /** The lowest block so far on the path down; at the end the block that both paths have. */
   fork: Position;
 };
 
 /**
  * The items of the walk that led from one cursor to the other.
- * @throws Lost when no node has a block on the way any more; RpcError when the gateway could not ask the nodes.
+ * @throws CursorLost when no node has a block of the walk any more; RpcError when the gateway could not ask the nodes.
  */
 export async function retrace(
   { from, to }: { readonly from: CursorPosition; readonly to: CursorPosition },
@@ -32,22 +32,22 @@ export async function retrace(
 ): Promise<Pick<Changes, "items" | "more">> {
   const { view } = parts;
   const known = deliveredBlocks([from, to]);
-  const way: Retraced = { dropped: [], added: [], fork: from };
+  const retraced: Retraced = { dropped: [], added: [], fork: from };
   let up: Position = to;
-  for (let blocks = 0; way.fork.hash !== up.hash; blocks += 1) {
-    if (blocks > BLOCKS_AT_MOST || up.number < 0) throw new Lost();
-    const { fork } = way;
+  for (let blocks = 0; retraced.fork.hash !== up.hash; blocks += 1) {
+    if (blocks > BLOCKS_AT_MOST || up.number < 0) throw new CursorLost();
+    const { fork } = retraced;
     if (fork.number < up.number && isOnChain(fork, view) && isOnChain(up, view))
-      return itemsOf(way, from, formatter, await along([fork, up], formatter, view));
+      return itemsOf(retraced, from, formatter, await along([fork, up], formatter, view));
     const isDown = fork.number >= up.number;
     const block = await stepOf(isDown ? fork : up, isDown, { known, formatter, ...parts });
-    if (isDown) way.dropped.push(...block.items);
-    else way.added.push(block.items);
+    if (isDown) retraced.dropped.push(...block.items);
+    else retraced.added.push(block.items);
     const below = { number: (isDown ? fork : up).number - 1, hash: block.parentHash };
-    if (isDown) way.fork = below;
+    if (isDown) retraced.fork = below;
     else up = below;
   }
-  return itemsOf(way, from, formatter, { items: [] });
+  return itemsOf(retraced, from, formatter, { items: [] });
 }
 
 type StepParts = RetraceParts & {
@@ -79,7 +79,7 @@ async function along(
 ): Promise<Pick<Changes, "items" | "more">> {
   const range = { from: down.number + 1, to: up.number };
   const told = await formatter.addedWithin(range, Number.POSITIVE_INFINITY, view);
-  if (told?.to !== up.number || view.hashAt(up.number) !== up.hash) throw new Lost();
+  if (told?.to !== up.number || view.hashAt(up.number) !== up.hash) throw new CursorLost();
   return told;
 }
 

@@ -9,7 +9,7 @@ import { LmdbState } from "../state/lmdb-state.ts";
 import { addCounted, encodeFilter, removeCounted } from "./filter-record.ts";
 import { type JournalParts, MempoolJournal } from "./mempool-journal.ts";
 import { MempoolReader } from "./mempool-reader.ts";
-import { type Look, OpenFilter } from "./open-filter.ts";
+import { type FindChanges, OpenFilter } from "./open-filter.ts";
 
 const never = { signal: new AbortController().signal };
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
@@ -144,9 +144,9 @@ describe("a journal of pending transactions that two gateways share", () => {
 describe("a filter that two processes poll", () => {
   const at = (number: number) => ({ number, hash: `0x${number}` });
   const upTo =
-    (last: number): Look =>
-    async (places) => {
-      const from = Math.min(...places.map((place) => (place as { number: number }).number));
+    (last: number): FindChanges =>
+    async (cursors) => {
+      const from = Math.min(...cursors.map((cursor) => (cursor as { number: number }).number));
       const items = Array.from({ length: last - from }, (_, index) => String(from + 1 + index));
       return { items, at: at(last) };
     };
@@ -154,8 +154,8 @@ describe("a filter that two processes poll", () => {
     kind: "blocks",
     holder: "a",
     usedAtMs: 0,
-    told: at(0),
-    unsure: [],
+    acknowledged: at(0),
+    unacknowledged: [],
   });
   const key = "filter main 0x1";
   const open = (own: Clock = systemClock) =>
@@ -205,7 +205,13 @@ describe("a filter that two processes poll", () => {
 describe("the filters of one key", () => {
   it("are counted over all processes, however many are made at once", async () => {
     const text = encodeFilter({
-      ...{ kind: "blocks", holder: "a", usedAtMs: 0, told: { number: 0, hash: "0x" }, unsure: [] },
+      ...{
+        kind: "blocks",
+        holder: "a",
+        usedAtMs: 0,
+        acknowledged: { number: 0, hash: "0x" },
+        unacknowledged: [],
+      },
     });
     const filter = (number: number) => ({
       ...{ key: `filter main 0x${number}`, text, holder: "a", weight: 1 },

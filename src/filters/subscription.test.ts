@@ -3,8 +3,8 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { type Cursor, decodeFilter } from "./filter-record.ts";
-import { LookShelf, PushStream } from "./push-stream.ts";
-import type { Noted } from "./pushed-record.ts";
+import { ChangesCache, PushStream } from "./push-stream.ts";
+import type { WriteOutcome } from "./pushed-record.ts";
 import { type PushChannel, Subscription } from "./subscription.ts";
 
 const turn = (): Promise<void> => new Promise(setImmediate);
@@ -15,7 +15,7 @@ function pushing() {
   const clock = new FakeClock();
   const ending = new AbortController();
   const pushed: string[] = [];
-  const written: { readonly counts: readonly number[]; settle(noted: Noted): void }[] = [];
+  const written: { readonly counts: readonly number[]; settle(noted: WriteOutcome): void }[] = [];
   const closed: string[] = [];
   let more: (() => void)[] = [];
   const channel = {
@@ -33,8 +33,8 @@ function pushing() {
     close: (why: string) => closed.push(why),
   };
   const at = (number: number): Position => ({ number, hash: `0x${number}` });
-  const lookMaker = {
-    look: async (cursor: Cursor) => {
+  const finder = {
+    find: async (cursor: Cursor) => {
       const items = Array.from({ length: head - (cursor as Position).number }, (_, index) =>
         String((cursor as Position).number + 1 + index),
       );
@@ -46,14 +46,14 @@ function pushing() {
   const stream = new PushStream(
     { kind: "heads" },
     {
-      ...{ lookMaker, clock, signal: network.signal, shelf: new LookShelf({ bytes: 1e6 }) },
+      ...{ finder, clock, signal: network.signal, cache: new ChangesCache({ bytes: 1e6 }) },
       head: () => at(head),
       onUnsettled: () => undefined,
     },
   );
   const records = {
     write: ({ text }: { readonly text: string }) =>
-      new Promise<Noted>((resolve) => {
+      new Promise<WriteOutcome>((resolve) => {
         written.push({ counts: decodeFilter(text).counts ?? [], settle: resolve });
       }),
   };
@@ -63,7 +63,7 @@ function pushing() {
   const subscription = new Subscription(
     { ...options, resumePosition },
     {
-      ...{ channel: channel as unknown as PushChannel, stream, lookMaker, records, clock },
+      ...{ channel: channel as unknown as PushChannel, stream, finder, records, clock },
       ...{ onEnd: noNews, onLost: noNews },
     },
   );
@@ -79,14 +79,14 @@ function pushing() {
     await turn();
   };
   /** Settles the writes under way with this outcome. */
-  const settle = async (noted: Noted = "written"): Promise<void> => {
+  const settle = async (noted: WriteOutcome = "written"): Promise<void> => {
     for (const each of written.splice(0)) each.settle(noted);
     await turn();
   };
   return { subscription, pushed, written, closed, grow, settle, arrive };
 }
 
-it("notes a look before it tells it", async () => {
+it("notes changes before it tells them", async () => {
   const { pushed, written, grow, settle } = pushing();
   await turn();
   await grow();

@@ -1,17 +1,17 @@
-// One subscription that this process pushes. The subscription takes one look after the other from its stream, writes
-// each look to its record, and then pushes the look's items as fast as the caller takes them.
+// One subscription that this process pushes. The subscription takes changes from its stream, writes their end
+// to its record, and then pushes their items as fast as the caller takes them.
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
-import type { LookMaker } from "./filter-book.ts";
-import { type PushedLook, type PushStream, StreamPosition } from "./push-stream.ts";
+import type { ChangesFinder } from "./filter-book.ts";
+import { type PushedChanges, type PushStream, StreamPosition } from "./push-stream.ts";
 import {
   encodePushed,
   type PushedRecords,
   type PushedStep,
   type ResumePosition,
 } from "./pushed-record.ts";
-import { Lost } from "./walk.ts";
+import { CursorLost } from "./walk.ts";
 
 /** The channel to a subscriber: its socket and its key. */
 export type PushChannel = {
@@ -71,7 +71,7 @@ export function notificationsOf({
 export type SubscriptionParts = {
   readonly channel: PushChannel;
   readonly stream: PushStream;
-  readonly lookMaker: Pick<LookMaker, "retrace">;
+  readonly finder: Pick<ChangesFinder, "retrace">;
   readonly records: Pick<PushedRecords, "write">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   /** Called when the subscription pushes nothing more. */
@@ -81,14 +81,14 @@ export type SubscriptionParts = {
 };
 
 /** A step, with the channel's count of pushed notifications after the step, and the bytes of its items. */
-type ToldStep = { -readonly [Member in keyof PushedStep]: PushedStep[Member] } & {
+type PushedStepState = { -readonly [Member in keyof PushedStep]: PushedStep[Member] } & {
   readonly upTo: number;
   readonly bytes: number;
 };
 
 /** The fewest steps in a record: a caller that resumes may count fewer notifications than it confirmed. */
 const KEPT_STEPS = 8;
-/** The most looks, and the most bytes, that may be under way to the caller. */
+/** The most changes, and the most bytes, that may be under way to the caller. */
 const MOST_UNCONFIRMED = 64;
 const MOST_UNCONFIRMED_BYTES = 1_048_576;
 const RETRACE_MS = 30_000;
@@ -103,12 +103,12 @@ export class Subscription {
   notedAtMs: number;
   #isEnded = false;
   /** The steps whose items were all pushed. */
-  readonly #steps: ToldStep[];
-  /** The end of the look whose items are being pushed, or were pushed in part. */
+  readonly #steps: PushedStepState[];
+  /** The end of the changes whose items are being pushed, or were pushed in part. */
   #telling: PushedStep | undefined;
-  /** The end of the next look, which is pushed once the record has this step. */
+  /** The end of the next changes, which are pushed once the record has this step. */
   #ahead: PushedStep | undefined;
-  /** The number of notifications of the look in `#telling` that are left to push. */
+  /** The number of notifications of the changes in `#telling` that are left to push. */
   #missing: number;
   #arrived: number;
   #text: string;
@@ -164,8 +164,8 @@ export class Subscription {
   /** Writes the record. Ends the subscription when another process pushes it, or the record is gone. */
   async note(): Promise<void> {
     this.notedAtMs = this.#parts.clock.now();
-    if (this.position.hasWay) this.#parts.stream.touch(undefined);
-    await this.#write().catch(() => undefined); // the state is away: the next look writes the record before its push
+    if (this.position.hasPath) this.#parts.stream.touch(undefined);
+    await this.#write().catch(() => undefined); // the state is away: the next changes write the record before their push
   }
 
   #stop(): void {
@@ -217,7 +217,7 @@ export class Subscription {
         else if (next?.count === 0) this.position = next.to;
         else if (next) await this.#tell(next);
         else if (this.#parts.stream.isAtRest(this.position)) await this.#pause();
-        else await this.#parts.stream.look(this.position);
+        else await this.#parts.stream.findChanges(this.position);
       } catch (error) {
         await this.#fail(error);
       }
@@ -231,35 +231,35 @@ export class Subscription {
     });
   }
 
-  async #tell(look: PushedLook): Promise<void> {
+  async #tell(changes: PushedChanges): Promise<void> {
     if (this.#endIfForbidden() || !(await this.#waitForRoom())) return;
     const { count = 0 } = this.#steps.at(-1) ?? {};
-    const step = { count: count + look.count, at: look.to.cursor };
+    const step = { count: count + changes.count, at: changes.to.cursor };
     this.#ahead = step;
     if (!(await this.#write())) return;
     this.#ahead = undefined;
     this.#telling = step;
-    this.#missing = look.count;
-    await this.#pushAll(look, look.to);
+    this.#missing = changes.count;
+    await this.#pushAll(changes, changes.to);
   }
 
-  /** Pushes the rest of a look that this process, or another one, pushed in part. */
+  /** Pushes the rest of changes that this process, or another one, pushed in part. */
   async #tellAgain({ count, at }: PushedStep): Promise<void> {
-    const { lookMaker, channel, clock } = this.#parts;
+    const { finder, channel, clock } = this.#parts;
     const from = this.#steps.at(-1) as PushedStep;
     if (this.#endIfForbidden()) return;
     const limit = deadline(RETRACE_MS, channel.signal, clock);
     try {
-      const told = await lookMaker.retrace(from.at, at, { signal: limit.signal });
-      if (countOf(told) !== count - from.count) throw new Lost();
+      const told = await finder.retrace(from.at, at, { signal: limit.signal });
+      if (countOf(told) !== count - from.count) throw new CursorLost();
       await this.#pushAll(told, new StreamPosition(at));
     } finally {
       limit.done();
     }
   }
 
-  /** Pushes the missing items of a look. */
-  async #pushAll({ items, more }: LookItems, to: StreamPosition): Promise<void> {
+  /** Pushes the missing items of changes. */
+  async #pushAll({ items, more }: PushedItems, to: StreamPosition): Promise<void> {
     const sent = { bytes: 0 };
     let first = countOf({ items, more }) - this.#missing;
     for (; first < items.length; first += 1)
@@ -314,7 +314,7 @@ export class Subscription {
 
   async #fail(error: unknown): Promise<void> {
     if (this.#isEnded) return;
-    if (error instanceof Lost) {
+    if (error instanceof CursorLost) {
       // Another process may have taken the subscription over, and may have the block.
       const isOwn = await this.#write().catch(() => true);
       if (!isOwn || this.#isEnded) return;
@@ -330,6 +330,6 @@ export class Subscription {
   }
 }
 
-type LookItems = Pick<PushedLook, "items" | "more">;
+type PushedItems = Pick<PushedChanges, "items" | "more">;
 
-const countOf = ({ items, more }: LookItems): number => items.length + (more?.count ?? 0);
+const countOf = ({ items, more }: PushedItems): number => items.length + (more?.count ?? 0);

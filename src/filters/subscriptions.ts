@@ -5,14 +5,14 @@ import type { ViewSource } from "../chain/chain-view.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { keepNewest } from "../lib/keep-newest.ts";
-import { Rounds } from "../lib/waiting.ts";
-import type { FilterBook, LookMaker } from "./filter-book.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
+import type { ChangesFinder, FilterBook } from "./filter-book.ts";
 import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
 import type { KeptFilter } from "./kept-filters.ts";
 import { NewLogs } from "./new-logs.ts";
-import { LookShelf, PushStream } from "./push-stream.ts";
+import { ChangesCache, PushStream } from "./push-stream.ts";
 import { encodePushed, type ResumePosition, resumePositionOf } from "./pushed-record.ts";
-import type { Asking } from "./relayed-subscriptions.ts";
+import type { SubscribeRequest } from "./relayed-subscriptions.ts";
 import { type PushChannel, Subscription } from "./subscription.ts";
 
 export type SubscriptionsOptions = {
@@ -21,7 +21,10 @@ export type SubscriptionsOptions = {
 };
 
 export type SubscriptionsParts = {
-  readonly filters: Pick<FilterBook, "begin" | "pushed" | "lookMakerFor" | "records" | "remove">;
+  readonly filters: Pick<
+    FilterBook,
+    "begin" | "pushed" | "changesFinderFor" | "records" | "remove"
+  >;
   readonly chain: Pick<ViewSource, "view">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
@@ -34,16 +37,16 @@ type Resumption = {
   readonly received?: number | undefined;
 };
 
-/** A stream with its look maker, and the number of its subscriptions. */
-type OpenStream = { readonly stream: PushStream; readonly lookMaker: LookMaker; users: number };
+/** A stream with its finder of changes, and the number of its subscriptions. */
+type OpenStream = { readonly stream: PushStream; readonly finder: ChangesFinder; users: number };
 
-/** The most bytes of looks that are held for slower subscriptions. */
-const SHELF_BYTES = 8_388_608;
-/** The pause between looks for mempool transactions, which come without a chain update, in milliseconds. */
+/** The most bytes of changes that are held for slower subscriptions. */
+const CACHE_BYTES = 8_388_608;
+/** The pause between searches for mempool transactions, which come without a chain update, in milliseconds. */
 const MEMPOOL_EVERY_MS = 100;
 /** The pause between writes of a quiet subscription's record, in milliseconds; few records are written at once. */
 const NOTED_EVERY_MS = 60_000;
-const TENDED_EVERY_MS = 1_000;
+const MAINTAINED_EVERY_MS = 1_000;
 const NOTED_AT_ONCE = 400;
 /** The most ended subscriptions that are remembered, of all keys. */
 const MOST_LEFT = 10_000;
@@ -55,16 +58,16 @@ export class Subscriptions {
   readonly #pushed = new Map<string, Subscription>();
   /** By the text of the question. */
   readonly #streams = new Map<string, OpenStream>();
-  /** Streams whose last look saw another head than the last chain update. */
+  /** Streams whose last changes end at another head than the last chain update. */
   readonly #unsettled = new Set<PushStream>();
   readonly #newLogs: NewLogs<PushStream>;
-  readonly #shelf = new LookShelf({ bytes: SHELF_BYTES });
+  readonly #cache = new ChangesCache({ bytes: CACHE_BYTES });
   /** The last writes of ended subscriptions. */
   readonly #ending = new Set<Promise<void>>();
   /** By id, the subscriptions that this process no longer pushes, oldest first: their key and their last pusher. */
   readonly #left = new Map<string, { readonly holder: string; readonly by: string }>();
   readonly #closing = new AbortController();
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   readonly #options: SubscriptionsOptions;
   readonly #parts: SubscriptionsParts;
 
@@ -72,14 +75,18 @@ export class Subscriptions {
     this.#options = options;
     this.#parts = parts;
     this.#newLogs = new NewLogs({ view: () => parts.chain.view() });
-    const round = (): boolean => this.#tend();
-    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => TENDED_EVERY_MS, round });
+    const round = (): boolean => this.#maintain();
+    this.#timer = new PeriodicTimer({
+      clock: parts.clock,
+      everyMs: () => MAINTAINED_EVERY_MS,
+      round,
+    });
   }
 
   /** Ends all subscriptions. Resolves when their records are written. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#rounds.stop();
+    this.#timer.stop();
     for (const subscription of this.#pushed.values()) void this.#end(subscription);
     await Promise.all(this.#ending);
   }
@@ -93,19 +100,23 @@ export class Subscriptions {
   }
 
   /** @returns The id. The answer with the id is sent before the first push. @throws RpcError */
-  async begin(asked: FilterQuestion, asking: Asking, channel: PushChannel): Promise<string> {
+  async begin(
+    asked: FilterQuestion,
+    request: SubscribeRequest,
+    channel: PushChannel,
+  ): Promise<string> {
     const by = newName();
-    const caller = { holder: channel.holder, signal: asking.signal, by };
+    const caller = { holder: channel.holder, signal: request.signal, by };
     const kept = await this.#beginWithRoom(asked, caller);
     const resumePosition = resumePositionOf(decodeFilter(kept.text), 0) as ResumePosition;
-    this.#pushWhenTold({ kept, by, asked, resumePosition }, asking, channel);
+    this.#pushWhenTold({ kept, by, asked, resumePosition }, request, channel);
     return kept.id;
   }
 
   /** Resumes a subscription, also if another process pushed it. @throws RpcError */
   async resume(
     { id, asked, received }: Resumption,
-    asking: Asking,
+    request: SubscribeRequest,
     channel: PushChannel,
   ): Promise<string> {
     const { filters } = this.#parts;
@@ -122,7 +133,7 @@ export class Subscriptions {
       }
       const taken = await this.#takeOver({ kept, by, asked, resumePosition }, channel.holder);
       if (!taken) continue; // another process took the subscription over, or ended it
-      this.#pushWhenTold(taken, asking, channel);
+      this.#pushWhenTold(taken, request, channel);
       break;
     }
     return id;
@@ -181,7 +192,7 @@ export class Subscriptions {
     return noted === "written" ? { kept: { ...kept, text }, by, asked, resumePosition } : undefined;
   }
 
-  #pushWhenTold(beginning: Beginning, { delivery }: Asking, channel: PushChannel): void {
+  #pushWhenTold(beginning: Beginning, { delivery }: SubscribeRequest, channel: PushChannel): void {
     delivery.onSent((wasSent) => {
       const { kept, by } = beginning;
       const { id } = kept;
@@ -192,7 +203,7 @@ export class Subscriptions {
       const before = this.#pushed.get(id);
       if (before) void this.#leave(before, channel);
       this.#pushed.set(id, this.#push(beginning, channel));
-      this.#rounds.begin();
+      this.#timer.begin();
     });
   }
 
@@ -200,7 +211,7 @@ export class Subscriptions {
     const { filters, clock } = this.#parts;
     const { holder } = channel;
     const { id, key, text } = kept;
-    const { stream, lookMaker, leave } = this.#enter(asked);
+    const { stream, finder, leave } = this.#enter(asked);
     const end = (): void => {
       this.#noteLeft(id, { holder, by });
       void this.#end(subscription);
@@ -209,7 +220,7 @@ export class Subscriptions {
     channel.signal.addEventListener("abort", end);
     const options = { id, key, text, by, resumePosition, ...this.#options };
     const subscription = new Subscription(options, {
-      ...{ channel, stream, lookMaker, clock, records: filters.records },
+      ...{ channel, stream, finder, clock, records: filters.records },
       onEnd: () => {
         channel.subscriptions -= 1;
         channel.signal.removeEventListener("abort", end);
@@ -252,31 +263,31 @@ export class Subscriptions {
 
   #open(asked: FilterQuestion): OpenStream {
     const { filters, clock } = this.#parts;
-    const lookMaker = filters.lookMakerFor(asked);
+    const finder = filters.changesFinderFor(asked);
     const stream = new PushStream(asked, {
-      ...{ lookMaker, clock, shelf: this.#shelf, signal: this.#closing.signal },
+      ...{ finder, clock, cache: this.#cache, signal: this.#closing.signal },
       head: () => this.#newLogs.head,
       onUnsettled: (each) => this.#unsettled.add(each),
     });
-    const open = { stream, lookMaker, users: 0 };
-    if (asked.kind === "pending") this.#lookAheadSoon(open);
-    else this.#newLogs.add(stream, lookMaker.matcher);
+    const open = { stream, finder, users: 0 };
+    if (asked.kind === "pending") this.#findAheadSoon(open);
+    else this.#newLogs.add(stream, finder.matcher);
     return open;
   }
 
   /** Looks for pending transactions again and again, once for all subscriptions of the stream. */
-  #lookAheadSoon(open: OpenStream): void {
+  #findAheadSoon(open: OpenStream): void {
     this.#parts.clock.after(MEMPOOL_EVERY_MS, () => {
       if (open.users === 0 || this.#closing.signal.aborted) return;
       void open.stream
-        .lookAhead()
+        .findAhead()
         .catch(() => undefined) // the state is away
-        .then(() => this.#lookAheadSoon(open));
+        .then(() => this.#findAheadSoon(open));
     });
   }
 
   /** Writes the records of quiet subscriptions, so that they do not expire. */
-  #tend(): boolean {
+  #maintain(): boolean {
     const { clock } = this.#parts;
     const old = clock.now() - NOTED_EVERY_MS;
     let left = NOTED_AT_ONCE;

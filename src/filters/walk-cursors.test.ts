@@ -3,7 +3,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { CursorPosition } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
-import { Lost, walk, withPath } from "./walk.ts";
+import { CursorLost, walk, withPath } from "./walk.ts";
 
 /** A formatter with the item `+hash` for an added block, and `-hash` for a removed block. */
 const formatter: Formatter = {
@@ -41,9 +41,9 @@ class HastyClock extends FakeClock {
   override async sleep(): Promise<void> {}
 }
 
-const walkOn = (view: ChainView, ...places: readonly CursorPosition[]) =>
+const walkOn = (view: ChainView, ...cursors: readonly CursorPosition[]) =>
   walk(
-    places,
+    cursors,
     { formatter, most: 100, isShared: true },
     { view: () => view, clock: new HastyClock(), within: (promise) => promise },
   );
@@ -73,25 +73,25 @@ describe("what another gateway told", () => {
     expect(third?.items).toEqual(["-8b", "-7b", "-6b", "-5b", "+5", "+6", "+7c", "+8c"]);
   });
 
-  it("is lost when it is further from the chain than its way is long", async () => {
+  it("is lost when it is further from the chain than its path is long", async () => {
     const far = { fork: 1, head: 40 };
     const told = kept(toldBy(gatewayOn("a", far)));
-    expect(told.way).toHaveLength(16);
-    await expect(walkOn(gatewayOn("b", far), told)).rejects.toBeInstanceOf(Lost);
+    expect(told.path).toHaveLength(16);
+    await expect(walkOn(gatewayOn("b", far), told)).rejects.toBeInstanceOf(CursorLost);
   });
 });
 
-describe("a way", () => {
+describe("a path", () => {
   it("ends at the first block, and before it would be too long", () => {
     const view = gatewayOn("a", { head: 2 });
-    expect(toldBy(view).way?.map(({ hash }) => hash)).toEqual(["2", "1", "0"]);
+    expect(toldBy(view).path?.map(({ hash }) => hash)).toEqual(["2", "1", "0"]);
     const chatty: Formatter = { ...formatter, dropped: () => ["x".repeat(30_000)] };
-    expect(withPath(view.head, chatty, view).way).toHaveLength(2);
+    expect(withPath(view.head, chatty, view).path).toHaveLength(2);
   });
 
   it("is not of blocks that are not linked", () => {
     const view = gatewayOn("a");
     const moved = { ...view, blockAt: (number: number) => gatewayOn("b").blockAt(number) };
-    expect(withPath(view.head, formatter, moved as ChainView).way).toEqual([]);
+    expect(withPath(view.head, formatter, moved as ChainView).path).toEqual([]);
   });
 });

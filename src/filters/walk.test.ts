@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import type { ChainView, Sought } from "../chain/chain-view.ts";
+import type { BlockFetch, ChainView } from "../chain/chain-view.ts";
 import { blockFormatters } from "./formatters.ts";
-import { Lost, walk } from "./walk.ts";
+import { CursorLost, walk } from "./walk.ts";
 
 const WINDOW_BEGINS = 8;
 
@@ -28,7 +28,7 @@ class Nodes {
       fetch: async ({ number = 0 }: { number?: number }) => {
         const block = this.block(number);
         this.onFetch(number);
-        return block as unknown as Sought;
+        return block as unknown as BlockFetch;
       },
     } as unknown as ChainView;
   };
@@ -76,6 +76,6 @@ describe("a walk over blocks older than the window", () => {
     nodes.onFetch = (number) => {
       if (number === 6) nodes.branch += "x";
     };
-    await expect(walkOver(nodes)).rejects.toBeInstanceOf(Lost);
+    await expect(walkOver(nodes)).rejects.toBeInstanceOf(CursorLost);
   });
 });

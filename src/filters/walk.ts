@@ -1,7 +1,7 @@
 // The walk of a filter from its client's cursor to the head: down to the canonical chain, and up. The walk fetches and
 // proves blocks that left the store. Where that is impossible the walk is lost: it never leaves a gap.
 
-import type { ChainView, Sought } from "../chain/chain-view.ts";
+import type { BlockFetch, ChainView } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
@@ -13,7 +13,7 @@ import type { Formatter } from "./formatters.ts";
 import type { Changes } from "./open-filter.ts";
 
 /** The error of a walk that cannot be done: no node has some block, or a block does not link to the others. */
-export class Lost extends Error {}
+export class CursorLost extends Error {}
 
 type Walked = Changes & { readonly at: CursorPosition };
 
@@ -35,9 +35,9 @@ type WalkParts = {
 };
 
 /** The followed chain, and a function that fetches blocks that the chain does not have. */
-type Way = {
+type BlockReader = {
   readonly view: ChainView;
-  readonly fetch: (wanted: Reference) => Promise<Sought>;
+  readonly fetch: (wanted: Reference) => Promise<BlockFetch>;
 };
 
 /** The most attempts of a walk while the chain changes, and the pause between them in milliseconds. */
@@ -54,7 +54,7 @@ const FETCHING_MS = 3_000;
 /**
  * The items since a client was at one of the cursors.
  * @returns undefined when the chain changed in each attempt, or the gateway follows no chain yet.
- * @throws Lost; RpcError when the gateway could not ask the nodes.
+ * @throws CursorLost; RpcError when the gateway could not ask the nodes.
  */
 export async function walk(
   cursors: readonly CursorPosition[],
@@ -65,10 +65,10 @@ export async function walk(
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const view = parts.view();
     if (!view) return undefined;
-    const way = { view, fetch: (wanted: Reference) => parts.within(view.fetch(wanted)) };
+    const reader = { view, fetch: (wanted: Reference) => parts.within(view.fetch(wanted)) };
     try {
-      const { items, fork } = await walkDown(cursors, formatter, way);
-      const up = await walkUp(fork, { formatter, most, clock: parts.clock }, way);
+      const { items, fork } = await walkDown(cursors, formatter, reader);
+      const up = await walkUp(fork, { formatter, most, clock: parts.clock }, reader);
       // The head is still canonical, so all blocks of the walk belong to the chain below it.
       if (up && view.holds) {
         const at = isShared ? withPath(up.at, formatter, view) : up.at;
@@ -76,7 +76,7 @@ export async function walk(
       }
     } catch (error) {
       lost += 1;
-      if (!(error instanceof Lost) || lost >= LOST_AFTER) throw error;
+      if (!(error instanceof CursorLost) || lost >= LOST_AFTER) throw error;
       // Nodes may be ahead of the store: after a reorg their blocks do not link to the store's blocks.
       view.hurry();
       await parts.clock.sleep(LOST_AGAIN_AFTER_MS);
@@ -91,7 +91,7 @@ export async function walk(
 async function walkDown(
   cursors: readonly CursorPosition[],
   formatter: Formatter,
-  { view, fetch }: Way,
+  { view, fetch }: BlockReader,
 ): Promise<{ items: RawJson[]; fork: Position }> {
   const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
   const told = deliveredBlocks(cursors);
@@ -104,7 +104,7 @@ async function walkDown(
       let taken = block ? takenBack(block, formatter, view) : told.get(at.hash);
       if (!taken) {
         fetched += 1;
-        if (fetched > FETCHED_AT_MOST) throw new Lost();
+        if (fetched > FETCHED_AT_MOST) throw new CursorLost();
         taken = takenBack(found(await fetch({ hash: at.hash })), formatter, view);
       }
       dropped.set(at.hash, { number: at.number, items: taken.items });
@@ -112,15 +112,18 @@ async function walkDown(
     }
     if (!dropped.has(at.hash) && (!fork || at.number < fork.number)) fork = at;
   }
-  if (!fork) throw new Lost();
+  if (!fork) throw new CursorLost();
   if (formatter.reverted)
     return { fork, items: dropped.size > 0 ? [...formatter.reverted(fork)] : [] };
   const newestFirst = [...dropped.values()].sort((a, b) => b.number - a.number);
   return { fork, items: newestFirst.flatMap(({ items }) => items) };
 }
 
-async function isCanonical({ number, hash }: Position, { view, fetch }: Way): Promise<boolean> {
-  if (number < 0) throw new Lost();
+async function isCanonical(
+  { number, hash }: Position,
+  { view, fetch }: BlockReader,
+): Promise<boolean> {
+  if (number < 0) throw new CursorLost();
   const known = view.hashAt(number);
   if (known !== undefined || number >= view.tail) return known === hash;
   return found(await fetch({ number })).hash === hash;
@@ -133,9 +136,13 @@ type Climb = {
 };
 
 /** Goes up from the fork to the head, or until one poll has enough items. @returns undefined when the chain changed. */
-async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | undefined> {
-  const { view } = way;
-  const below = await climbToWindow(fork, climb, way);
+async function walkUp(
+  fork: Position,
+  climb: Climb,
+  reader: BlockReader,
+): Promise<Walked | undefined> {
+  const { view } = reader;
+  const below = await climbToWindow(fork, climb, reader);
   const { at } = below;
   if (below.isEnough) return below;
   const from = at.number + 1;
@@ -156,18 +163,18 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
 async function climbToWindow(
   fork: Position,
   { formatter, most, clock }: Climb,
-  { view, fetch }: Way,
+  { view, fetch }: BlockReader,
 ): Promise<Walked & { isEnough: boolean }> {
   const giveUpAt = clock.now() + FETCHING_MS;
   const items: RawJson[] = [];
   let at = fork;
   while (at.number + 1 < view.tail) {
     const number = at.number + 1;
-    const sought = view.blockAt(number) ?? (await fetch({ number }));
+    const fetched = view.blockAt(number) ?? (await fetch({ number }));
     // This poll returns the items so far; the next poll goes on from `at`.
-    if (sought === "unanswered" && at !== fork) return { items, at, isEnough: true };
-    const block = found(sought);
-    if (block.outline.parentHash !== at.hash) throw new Lost();
+    if (fetched === "unanswered" && at !== fork) return { items, at, isEnough: true };
+    const block = found(fetched);
+    if (block.outline.parentHash !== at.hash) throw new CursorLost();
     items.push(...formatter.added(block, view));
     at = { number, hash: block.hash };
     if (items.length > most || clock.now() > giveUpAt) return { items, at, isEnough: true };
@@ -175,10 +182,10 @@ async function climbToWindow(
   return { items, at, isEnough: false };
 }
 
-export function found(sought: Sought): StoredBlock {
-  if (sought === "unanswered") throw errors.upstreamsFailed();
-  if (typeof sought === "string") throw new Lost();
-  return sought;
+export function found(fetched: BlockFetch): StoredBlock {
+  if (fetched === "unanswered") throw errors.upstreamsFailed();
+  if (typeof fetched === "string") throw new CursorLost();
+  return fetched;
 }
 
 type CursorWaitParts = {
@@ -246,9 +253,9 @@ const isOurs = (head: Position | undefined, view: ChainView): boolean =>
 const isBelow = (head: Position | undefined, view: ChainView): boolean =>
   head !== undefined && head.number < view.head.number && isOnChain(head, view);
 
-/** The most blocks of a way: two live gateways differ in the newest blocks only. */
+/** The most blocks of a path: two live gateways differ in the newest blocks only. */
 const BLOCKS_AT_MOST = 16;
-/** The most characters of a way's items: for lower removed blocks a walk asks the nodes. */
+/** The most characters of a path's items: for lower removed blocks a walk asks the nodes. */
 const CHARACTERS_AT_MOST = 65_536;
 
 /**
@@ -261,7 +268,7 @@ export function withPath(
   formatter: Formatter,
   view: ChainView,
 ): CursorPosition {
-  const way: DeliveredBlock[] = [];
+  const path: DeliveredBlock[] = [];
   let next = hash;
   let characters = 0;
   for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
@@ -272,9 +279,9 @@ export function withPath(
     characters += items.reduce((sum, item) => sum + item.length, 0);
     if (characters > CHARACTERS_AT_MOST) break;
     next = block.outline.parentHash;
-    way.push({ ...told, items });
+    path.push({ ...told, items });
   }
-  return { number, hash, way };
+  return { number, hash, path };
 }
 
 const takenBack = (block: StoredBlock, formatter: Formatter, view: ChainView): DeliveredBlock => ({
@@ -283,8 +290,8 @@ const takenBack = (block: StoredBlock, formatter: Formatter, view: ChainView): D
   items: formatter.dropped(block, view),
 });
 
-/** The blocks in the ways of all cursors, by hash. */
+/** The blocks in the paths of all cursors, by hash. */
 export const deliveredBlocks = (
   cursors: readonly CursorPosition[],
 ): ReadonlyMap<string, DeliveredBlock> =>
-  new Map(cursors.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));
+  new Map(cursors.flatMap(({ path = [] }) => path.map((block) => [block.hash, block] as const)));

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownMsOf } from "../../test/support/own-time.ts";
+import { servedMsOf } from "../../test/support/served-time.ts";
 import { mountSmallDisk, type SmallDisk } from "../../test/support/small-disk.ts";
 import type { Reloaded } from "../admin/admin-parts.ts";
 import { compareConfigs } from "../config/compare-configs.ts";
@@ -101,7 +101,7 @@ describe("the configuration file", () => {
   it("is not read when that would keep callers waiting", async () => {
     const { configuration, version } = opened();
     const text = `a: &a x\nb: [${"*a,".repeat(40_000)}]`;
-    const ownMs = await ownMsOf(async () => {
+    const ownMs = await servedMsOf(async () => {
       expect((await configuration.validate(text)).mistakes).toEqual([
         "the file: has more than 100 aliases",
       ]);

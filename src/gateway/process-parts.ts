@@ -99,7 +99,7 @@ const LOOK_AGAIN_MS = 50;
  * gateway before it does not fail. Resolves also after 10 s: then opening the stores names the process that locked them.
  * @throws StoreUnavailable when a folder cannot be written.
  */
-export async function untilStoresAreFree(
+export async function waitForStores(
   { data, networks }: Pick<Config, "data" | "networks">,
   { clock, log }: { clock: Pick<Clock, "now" | "sleep">; log: Pick<Logger, "info"> },
 ): Promise<void> {

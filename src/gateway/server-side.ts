@@ -15,7 +15,7 @@ import { UsageBook } from "../access/usage/usage-book.ts";
 import { BodyAnswerer } from "../calls/life-of-a-call.ts";
 import type { Config } from "../config/schema.ts";
 import type { NetworkParts } from "../network.ts";
-import { Stories, type TailedCall } from "../observe/stories.ts";
+import { type SlowCall, Stories } from "../observe/stories.ts";
 import {
   type SpanExporter,
   TraceSender,
@@ -151,8 +151,8 @@ export class ServerSide {
   }
 
   /** The recent slow and failed calls that this process answered, newest first. */
-  tailedCalls(): readonly TailedCall[] {
-    return this.#stories.tail;
+  slowCalls(): readonly SlowCall[] {
+    return this.#stories.slowCalls;
   }
 
   /** Reads the keys, and starts to count their usage and limits. */
@@ -181,7 +181,7 @@ export class ServerSide {
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure(limits);
     this.#handshakes.reconfigure(limits);
-    this.#server.certify(config.listen.tls);
+    this.#server.setCertificate(config.listen.tls);
     this.#connections.reconfigure(connectionLimits(config));
     this.#sockets.reconfigure(config);
     this.#server.reconfigure({ reading: limits.reading, timeouts });

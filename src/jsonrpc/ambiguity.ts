@@ -39,7 +39,7 @@ export const TOO_DEEP = "nests too deep";
  * `ambiguityIn` scans the bytes.
  *
  * The count does not trust JSON.parse with escaped names: V8 13.6, in Node 24, reads "\u0074o" as the name `\u` when an
- * object that it parsed before has that name in this place.
+ * object that it parsed before has that name in this slot.
  *
  * @param text The same text as `json`. @param value The value that JSON.parse made of the text.
  * @param levels How deep the value may nest; the count recurses through it.
@@ -112,13 +112,13 @@ const KNOWN_LENGTH = 1_024;
 function lengthOfNames(names: readonly string[]): number {
   const { length } = names;
   const last = names[length - 1] ?? "";
-  const place = (length * 8 + last.length + last.charCodeAt(0)) % KNOWN_NAMES || 0;
-  const known = knownNames[place];
+  const slot = (length * 8 + last.length + last.charCodeAt(0)) % KNOWN_NAMES || 0;
+  const known = knownNames[slot];
   if (known && areEqual(known.names, names)) return known.length;
   const punctuation = 2 + 3 * length + Math.max(0, length - 1);
   const sum = names.reduce((all, name) => all + name.length, punctuation);
   const found = { names, length: areAlike(names) ? Number.NaN : sum };
-  if (length <= MANY && sum <= KNOWN_LENGTH) knownNames[place] = found;
+  if (length <= MANY && sum <= KNOWN_LENGTH) knownNames[slot] = found;
   return found.length;
 }
 

@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  AnswerRoom,
+  assembleJson,
+  BatchResponseBuffer,
   BorrowedJson,
   beforeResult,
   CHUNK_BYTES,
   giveBackLent,
   JsonPacker,
-  kept,
   LONGEST_TEXT,
-  lasting,
   lendChunk,
   lengthOf,
+  ownedCopy,
+  ownedJson,
   PackedJson,
-  putTogether,
 } from "./raw-json.ts";
 
 const MEGABYTE = 1 << 20;
@@ -34,7 +34,7 @@ describe("bytes that do not last", () => {
     ["more than a text holds", Buffer.alloc(LONGEST_TEXT + 1, "a"), "object"],
   ])("last: %s", (_, bytes, type) => {
     const original = Buffer.from(bytes);
-    const copy = lasting(bytes);
+    const copy = ownedCopy(bytes);
     bytes.fill(0);
     expect(Buffer.from(copy as string).equals(original)).toBe(true);
     expect(typeof copy).toBe(type);
@@ -44,21 +44,21 @@ describe("bytes that do not last", () => {
 
 it("what is borrowed is kept as it was when it was taken", () => {
   const bytes = Buffer.from('{"a":1}');
-  const text = kept(new BorrowedJson(bytes));
+  const text = ownedJson(new BorrowedJson(bytes));
   bytes.fill(0);
   expect(String(text)).toBe('{"a":1}');
-  expect(kept("as it is")).toBe("as it is");
+  expect(ownedJson("as it is")).toBe("as it is");
 });
 
 const memories: ArrayBufferLike[] = [];
 
 /** Identifies memory by its location, not by its content. */
-function placeOf({ buffer, byteOffset }: Buffer): string {
+function slotOf({ buffer, byteOffset }: Buffer): string {
   if (!memories.includes(buffer)) memories.push(buffer);
   return `${memories.indexOf(buffer)} at ${byteOffset}`;
 }
 
-describe("the room of a batch", () => {
+describe("the buffer of a batch", () => {
   const answers = fc.array(
     fc.tuple(fc.constantFrom(0, 1, 30, 5_000, 40_000, CHUNK_BYTES), fc.constantFrom("a", "é")),
     { maxLength: 40 },
@@ -66,19 +66,19 @@ describe("the room of a batch", () => {
 
   it("has each answer as it was put, with a mark before it, and none that finds no room", () => {
     const property = fc.property(answers, (all) => {
-      const room = new AnswerRoom(100);
+      const buffer = new BatchResponseBuffer(100);
       const passing = Buffer.alloc(CHUNK_BYTES);
       const put = all.map(([length, letter], index) => {
         passing.fill(letter);
         const json = passing.subarray(0, length);
         const text = `${beforeResult(`"${index}"`)}${json.toString("latin1")}}`;
-        return { text, bytes: room.put(`"${index}"`, json) };
+        return { text, bytes: buffer.put(`"${index}"`, json) };
       });
-      expect(room.bytes).toBeLessThanOrEqual(8 * CHUNK_BYTES);
+      expect(buffer.bytes).toBeLessThanOrEqual(8 * CHUNK_BYTES);
       let isFirst = true;
       for (const { text, bytes } of put) {
         if (!bytes) {
-          expect(room.bytes === 8 * CHUNK_BYTES || text.length >= CHUNK_BYTES).toBe(true);
+          expect(buffer.bytes === 8 * CHUNK_BYTES || text.length >= CHUNK_BYTES).toBe(true);
           continue;
         }
         expect(bytes.toString("latin1")).toBe(text);
@@ -86,34 +86,36 @@ describe("the room of a batch", () => {
         expect(mark).toBe(isFirst ? "[" : ",");
         isFirst = false;
       }
-      room.giveBack();
-      expect(room.bytes).toBe(0);
+      buffer.giveBack();
+      expect(buffer.bytes).toBe(0);
     });
     fc.assert(property);
   });
 
   it("has none for a batch of few members", () => {
-    const put = [7, 8].map((members) => new AnswerRoom(members).put("1", Buffer.from("2")));
+    const put = [7, 8].map((members) =>
+      new BatchResponseBuffer(members).put("1", Buffer.from("2")),
+    );
     expect(put.map(String)).toEqual(["undefined", '{"jsonrpc":"2.0","id":1,"result":2}']);
   });
 
   it("has none for an answer whose id is not ASCII, and is as it was", () => {
-    const room = new AnswerRoom(100);
-    const put = ['"\u00e9"', '"e"'].map((id) => room.put(id, Buffer.from("2")));
+    const buffer = new BatchResponseBuffer(100);
+    const put = ['"\u00e9"', '"e"'].map((id) => buffer.put(id, Buffer.from("2")));
     expect(put.map(String)).toEqual(["undefined", '{"jsonrpc":"2.0","id":"e","result":2}']);
     const [, bytes = Buffer.alloc(0)] = put;
     expect(Buffer.from(bytes.buffer, bytes.byteOffset - 1, 1).toString()).toBe("[");
   });
 
   it("is used again when it was given back, and never before", () => {
-    const rooms = [new AnswerRoom(100), new AnswerRoom(100)];
-    const placeIn = (room: AnswerRoom): string =>
-      placeOf(room.put("1", Buffer.from("1")) ?? Buffer.alloc(0));
-    const [one, other] = rooms.map(placeIn);
+    const buffers = [new BatchResponseBuffer(100), new BatchResponseBuffer(100)];
+    const slotIn = (buffer: BatchResponseBuffer): string =>
+      slotOf(buffer.put("1", Buffer.from("1")) ?? Buffer.alloc(0));
+    const [one, other] = buffers.map(slotIn);
     expect(one).not.toEqual(other);
-    rooms[0]?.giveBack();
-    rooms[0]?.giveBack();
-    const again = [1, 2].map(() => placeIn(new AnswerRoom(100)));
+    buffers[0]?.giveBack();
+    buffers[0]?.giveBack();
+    const again = [1, 2].map(() => slotIn(new BatchResponseBuffer(100)));
     expect(again[0]).toEqual(one);
     expect([one, other]).not.toContainEqual(again[1]);
   });
@@ -126,29 +128,29 @@ describe("a chunk that was lent", () => {
     const [one, other] = lent as [Buffer, Buffer];
     giveBackLent(one.subarray(0, 10));
     giveBackLent(one.subarray(0, 10));
-    const again = [lendChunk(), lendChunk()].map(placeOf);
-    expect(again[0]).toEqual(placeOf(one));
-    expect([one, other].map(placeOf)).not.toContainEqual(again[1]);
+    const again = [lendChunk(), lendChunk()].map(slotOf);
+    expect(again[0]).toEqual(slotOf(one));
+    expect([one, other].map(slotOf)).not.toContainEqual(again[1]);
   });
 
   it("is not given back by bytes of others", () => {
     const chunk = lendChunk();
     giveBackLent(Buffer.from("some other bytes"));
-    expect(placeOf(lendChunk())).not.toEqual(placeOf(chunk));
+    expect(slotOf(lendChunk())).not.toEqual(slotOf(chunk));
   });
 });
 
 it("a text is measured in bytes, read a moment ago or not", () => {
   const [long, other] = ["a".repeat(100), `${"a".repeat(99)}é`];
-  const read = lasting(Buffer.from(long));
+  const read = ownedCopy(Buffer.from(long));
   expect([[read], [long], [other]].map(lengthOf)).toEqual([100, 100, 101]);
 });
 
 it.each([5, LONGEST_TEXT, LONGEST_TEXT + 1])("%i bytes are put together, and last", (bytes) => {
-  const letters = ["a", "b"].map((letter) => putTogether(bytes, (into) => into.fill(letter)));
+  const letters = ["a", "b"].map((letter) => assembleJson(bytes, (into) => into.fill(letter)));
   expect(letters.map(String)).toEqual(["a".repeat(bytes), "b".repeat(bytes)]);
-  const beyond = putTogether(bytes, (into) => into.fill("é".repeat(bytes)));
-  putTogether(bytes, (into) => into.fill(0));
+  const beyond = assembleJson(bytes, (into) => into.fill("é".repeat(bytes)));
+  assembleJson(bytes, (into) => into.fill(0));
   expect(Buffer.from(beyond as string).equals(Buffer.alloc(bytes, "é"))).toBe(true);
 });
 

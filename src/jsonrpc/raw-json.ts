@@ -29,16 +29,16 @@ export const isNull = (result: Buffer): boolean => result.length === 4 && result
 export const LONGEST_TEXT = 65_536;
 
 /**
- * A lasting copy of bytes that are valid for a moment: a string if they are ASCII. A buffer above 4 KiB would be a
+ * An owned copy of bytes that are valid for a moment: a string if they are ASCII. A buffer above 4 KiB would be a
  * separate allocation, which burdens the garbage collector (docs/decisions/0043-stored-answers-are-strings.md).
  */
-export function lasting(bytes: Buffer): RawJson {
+export function ownedCopy(bytes: Buffer): RawJson {
   if (bytes.length > LONGEST_TEXT || !isAscii(bytes)) return Buffer.from(bytes);
   lastAscii = bytes.toString("latin1");
   return lastAscii;
 }
 
-/** JSON that is put together only when it is read. */
+/** JSON that is assembled only when it is read. */
 type Written = { readonly length: number; readonly write: (into: Buffer, at: number) => void };
 
 /** JSON as the store holds it, valid until the store is read again: a receiver that keeps it must copy it first. */
@@ -77,25 +77,25 @@ export class BorrowedJson {
 const LARGEST_BORROWED = 65_536;
 const borrowed = Buffer.allocUnsafeSlow(LARGEST_BORROWED);
 
-/** A lasting copy of borrowed JSON; other JSON as it is. */
-export const kept = <Json>(json: Json): Exclude<Json, BorrowedJson> | RawJson =>
-  json instanceof BorrowedJson ? lasting(json.read()) : (json as Exclude<Json, BorrowedJson>);
+/** An owned copy of borrowed JSON; other JSON as it is. */
+export const ownedJson = <Json>(json: Json): Exclude<Json, BorrowedJson> | RawJson =>
+  json instanceof BorrowedJson ? ownedCopy(json.read()) : (json as Exclude<Json, BorrowedJson>);
 
 /** The last ASCII text read. Its length is wanted next; scanning it again takes 1 µs (receipt) to 5 µs (block). */
 let lastAscii = "";
 
-/** The buffer in which results are put together before they become strings; it is reused. */
+/** The buffer in which results are assembled before they become strings; it is reused. */
 const workplace = Buffer.allocUnsafeSlow(LONGEST_TEXT);
 
 /**
- * Puts JSON together in a buffer, and returns a lasting result: a string if possible.
+ * Assembles JSON in a buffer, and returns an owned result: a string if possible.
  *
- * @param write Fills the first `bytes` bytes of the buffer. It must not call `putTogether`.
+ * @param write Fills the first `bytes` bytes of the buffer. It must not call `assembleJson`.
  */
-export function putTogether(bytes: number, write: (into: Buffer) => void): RawJson {
+export function assembleJson(bytes: number, write: (into: Buffer) => void): RawJson {
   const into = bytes <= workplace.length ? workplace : Buffer.allocUnsafe(bytes);
   write(into);
-  return into === workplace ? lasting(into.subarray(0, bytes)) : into;
+  return into === workplace ? ownedCopy(into.subarray(0, bytes)) : into;
 }
 
 /** Up to this many characters, looking at each is cheaper than a call into the runtime. */
@@ -117,14 +117,14 @@ export function lengthOf(pieces: readonly AnswerJson[]): number {
   return sum;
 }
 
-/** The memory that the pieces take, in bytes. @param room The room that holds some of the pieces. */
+/** The memory that the pieces take, in bytes. @param buffer Holds some of the pieces. */
 export function heldBytesOf(
   pieces: readonly AnswerJson[],
-  room?: Pick<AnswerRoom, "bytes">,
+  buffer?: Pick<BatchResponseBuffer, "bytes">,
 ): number {
   let sum = 0;
   for (const piece of pieces) sum += isSource(piece) ? piece.heldBytes : piece.length;
-  return Math.max(sum, room?.bytes ?? 0);
+  return Math.max(sum, buffer?.bytes ?? 0);
 }
 
 /** The parsed value; undefined when the text is not JSON: malformed bytes of a node must not make the gateway throw. */
@@ -166,13 +166,13 @@ function giveBack(chunk: Buffer): void {
 /** The chunks that are lent, by slab and by their position in the slab. */
 const lent = new WeakMap<ArrayBufferLike, (Buffer | undefined)[]>();
 
-const placeOf = ({ byteOffset }: Buffer): number => Math.floor(byteOffset / CHUNK_BYTES);
+const slotOf = ({ byteOffset }: Buffer): number => Math.floor(byteOffset / CHUNK_BYTES);
 
 /** A chunk that its borrower may give back with `giveBackLent`. */
 export function lendChunk(): Buffer {
   const chunk = takeChunk();
   const ofSlab = lent.get(chunk.buffer) ?? [];
-  ofSlab[placeOf(chunk)] = chunk;
+  ofSlab[slotOf(chunk)] = chunk;
   lent.set(chunk.buffer, ofSlab);
   return chunk;
 }
@@ -180,9 +180,9 @@ export function lendChunk(): Buffer {
 /** Takes a lent chunk back once its bytes were sent and nothing reads them any more. Other buffers are ignored. */
 export function giveBackLent(part: Buffer): void {
   const ofSlab = lent.get(part.buffer);
-  const chunk = ofSlab?.[placeOf(part)];
+  const chunk = ofSlab?.[slotOf(part)];
   if (!ofSlab || !chunk) return;
-  ofSlab[placeOf(part)] = undefined;
+  ofSlab[slotOf(part)] = undefined;
   giveBack(chunk);
 }
 
@@ -197,16 +197,16 @@ export const AROUND_RESULT = BEFORE_ID.length + BEHIND_ID.length + 1;
 /** @param id JSON text: the exact characters that the caller sent. */
 export const beforeResult = (id: string): string => `${BEFORE_ID_TEXT}${id}${BEHIND_ID_TEXT}`;
 
-/** The most chunks of one room: 1 MiB. */
+/** The most chunks of one buffer: 1 MiB. */
 const MOST_CHUNKS = 8;
 /** Members. A smaller batch that waits for nodes would occupy a whole chunk for an answer or two. */
-const WORTH_A_ROOM = 8;
+const WORTH_A_BUFFER = 8;
 
 /**
  * Holds the answers of one batch, one behind the other. If the answers were strings, the garbage collector would move
  * them until the caller takes them (docs/decisions/0043-stored-answers-are-strings.md).
  */
-export class AnswerRoom {
+export class BatchResponseBuffer {
   readonly #chunks: Buffer[] = [];
   /** The offset behind the last answer, in the last chunk. */
   #at = CHUNK_BYTES;
@@ -214,10 +214,10 @@ export class AnswerRoom {
 
   /** @param members The members of the batch: a small batch gets no chunks. */
   constructor(members: number) {
-    this.#mostChunks = members < WORTH_A_ROOM ? 0 : MOST_CHUNKS;
+    this.#mostChunks = members < WORTH_A_BUFFER ? 0 : MOST_CHUNKS;
   }
 
-  /** The memory that the room takes, in bytes. */
+  /** The memory that the buffer takes, in bytes. */
   get bytes(): number {
     return this.#chunks.length * CHUNK_BYTES;
   }
@@ -226,8 +226,8 @@ export class AnswerRoom {
    * Puts a result into its envelope.
    *
    * @param id JSON text.
-   * @returns The envelope, as bytes that are valid until the room is given back; the byte before it is a comma, before
-   *   the first one a bracket. undefined when the room is full, or the id is not ASCII.
+   * @returns The envelope, as bytes that are valid until the buffer is given back; the byte before it is a comma, before
+   *   the first one a bracket. undefined when the buffer is full, or the id is not ASCII.
    */
   put(id: string, json: Buffer | BorrowedJson): Buffer | undefined {
     const length = AROUND_RESULT + id.length + json.length + 1;
@@ -252,7 +252,7 @@ export class AnswerRoom {
     return chunk.subarray(start, this.#at);
   }
 
-  /** Gives the chunks back. The caller must not read the room's envelopes any more. */
+  /** Gives the chunks back. The caller must not read the buffer's envelopes any more. */
   giveBack(): void {
     for (const chunk of this.#chunks.splice(0)) giveBack(chunk);
     this.#at = CHUNK_BYTES;

@@ -225,11 +225,11 @@ export const errors = {
   receivedTooMany: () =>
     new RpcError(-32602, "invalid argument: `received` is more than the subscription has pushed"),
   noSuchSubscription: () => new RpcError(-32602, "no such subscription kind"),
-  nobodyPushes: () =>
+  noPushSource: () =>
     noMethod(
       "this subscription needs an upstream that announces such events, and this network has none",
     ),
-  nobodyTellsPending: () =>
+  noMempoolSource: () =>
     noMethod(
       "the method eth_newPendingTransactionFilter is not available: no upstream of this network announces pending transactions",
     ),
@@ -253,7 +253,7 @@ export const errors = {
     new RpcError(code, message, { json }),
   noUpstream: () => unavailable("no upstream is available for this network"),
   /** Only nodes that an operator drained may have the method. */
-  methodSpared: (name: string, cause: RpcError) =>
+  methodOnlyDrained: (name: string, cause: RpcError) =>
     unavailable(`no upstream that has the method ${name} is available now`, { cause }),
   upstreamsLimited: () => unavailable("all upstreams of this network are at their rate limit"),
   /** So many calls wait for the upstreams that the answer would come too late, or that the queue is full. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Mutex, Occupancy } from "./mutex.ts";
+import { Mutex, UseCount } from "./mutex.ts";
 
 describe("a mutex", () => {
   it("runs tasks one after the other, in the order in which they came", async () => {
@@ -37,7 +37,7 @@ describe("a mutex", () => {
 });
 
 it("is empty when the last one has left", async () => {
-  const occupancy = new Occupancy();
+  const occupancy = new UseCount();
   await occupancy.empty();
   occupancy.enter();
   occupancy.enter();

@@ -29,7 +29,7 @@ export class Mutex {
 }
 
 /** Counts the users of a thing, for an owner that closes the thing once it has no user. */
-export class Occupancy {
+export class UseCount {
   #inside = 0;
   #waiting: (() => void)[] = [];
 

@@ -7,7 +7,7 @@ import {
   orAborted,
   PendingReplies,
   soon,
-  TOO_LATE,
+  TIMED_OUT,
   within,
 } from "./waiting.ts";
 
@@ -18,7 +18,7 @@ describe("a deadline", () => {
     await clock.advance(99);
     expect(signal.aborted).toBe(false);
     await clock.advance(1);
-    expect(signal.reason).toBe(TOO_LATE);
+    expect(signal.reason).toBe(TIMED_OUT);
   });
 
   it("aborts with the other signal, for its reason", () => {

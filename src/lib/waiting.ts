@@ -5,7 +5,7 @@ import { Cancellation, type Signal } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
 
 /** The reason of an abort by a timeout. Made once, since an error with its stack is costly. */
-export const TOO_LATE = new Error("time is up");
+export const TIMED_OUT = new Error("time is up");
 const NO_LONGER_AWAITED = new Error("no longer waited for");
 
 /** A signal that aborts with `outer`, or after `ms` milliseconds. `done` clears the timer when the work has ended. */
@@ -17,7 +17,7 @@ export function deadline(
   const signal = new Cancellation();
   const end = (): void => signal.abort(outer.reason);
   if (outer.aborted) end();
-  const cancel = clock.after(ms, () => signal.abort(TOO_LATE));
+  const cancel = clock.after(ms, () => signal.abort(TIMED_OUT));
   outer.addEventListener("abort", end, { once: true });
   const done = (): void => {
     cancel();
@@ -94,7 +94,7 @@ export async function repeat(
   }
 }
 
-export type RoundsParts = {
+export type PeriodicTimerParts = {
   readonly clock: Pick<Clock, "after">;
   readonly everyMs: () => number;
   /** @returns Whether there is another round. */
@@ -102,12 +102,12 @@ export type RoundsParts = {
 };
 
 /** A timer that calls `round` after each pause, while `round` returns true. */
-export class Rounds {
+export class PeriodicTimer {
   #cancel: (() => void) | undefined;
   #hasStopped = false;
-  readonly #parts: RoundsParts;
+  readonly #parts: PeriodicTimerParts;
 
-  constructor(parts: RoundsParts) {
+  constructor(parts: PeriodicTimerParts) {
     this.#parts = parts;
   }
 
@@ -121,7 +121,7 @@ export class Rounds {
     });
   }
 
-  /** Stops the rounds for good. */
+  /** Stops the timer for good. */
   stop(): void {
     this.#hasStopped = true;
     this.#cancel?.();
@@ -134,7 +134,7 @@ const FIRST_REST_MS = 100;
 const LONGEST_REST_MS = 5_000;
 
 /** The pauses before the restarts of a process or a thread. */
-export class Restarts {
+export class RestartBackoff {
   /** How often in a row the process ended before `STEADY_AFTER_MS`. */
   #shortLives = 0;
 
@@ -166,14 +166,18 @@ export class Heartbeat {
   /** Counts missed heartbeats instead of time: no heartbeat is due while this thread itself stands still. */
   #missed = -BEGINNING_MS / HEARTBEAT_MS;
   #hasHung = false;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   readonly #parts: HeartbeatParts;
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts;
     const { clock } = parts;
-    this.#rounds = new Rounds({ clock, everyMs: () => HEARTBEAT_MS, round: () => this.#look() });
-    this.#rounds.begin();
+    this.#timer = new PeriodicTimer({
+      clock,
+      everyMs: () => HEARTBEAT_MS,
+      round: () => this.#look(),
+    });
+    this.#timer.begin();
   }
 
   get hasHung(): boolean {
@@ -190,7 +194,7 @@ export class Heartbeat {
   }
 
   stop(): void {
-    this.#rounds.stop();
+    this.#timer.stop();
   }
 
   get #silentMs(): number {
@@ -244,7 +248,7 @@ export class PendingReplies<Reply> {
 }
 
 /** The results of the work on all items, in order; `atOnce` items are under way at a time. A failure ends the rest. */
-export async function inBatches<Item, Result>(
+export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   atOnce: number,
   work: (item: Item) => Promise<Result>,

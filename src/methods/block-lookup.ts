@@ -1,15 +1,15 @@
 // Finds the block that a reference means: at once where the store of the followed chain has it, else by asking nodes.
-import type { Sought } from "../chain/chain-view.ts";
+import type { BlockFetch } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, isBeyondAnyChain, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
-import type { CallContext, Outcome } from "./method.ts";
-import { nullWhenUnknown } from "./passing-on.ts";
+import { nullWhenUnknown } from "./forwarding.ts";
+import type { Answer, CallContext } from "./method.ts";
 
-type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
+type Asking = Pick<CallContext, "ask" | "headView" | "chain">;
 
 /** A reference without tags, which every node understands alike. */
 export type FixedPointer =
@@ -59,7 +59,7 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
       return "0x0";
     case "latest":
     case "pending":
-      return toQuantity(await context.consultHead().latest());
+      return toQuantity(await context.headView().latest());
     case "safe":
     case "finalized": {
       const position = await context.chain?.tagged(numberOrTag);
@@ -136,7 +136,7 @@ type BlockAnswer<Args> = {
 /** Makes the `answer` of a method about one block: at once where it is stored, `null` where there is no such block. */
 export const ofBlock =
   <Args>(wanted: BlockAnswer<Args>) =>
-  (args: Args, context: CallContext): Outcome => {
+  (args: Args, context: CallContext): Answer => {
     const stored = storedAt(wanted.reference(args), context);
     return stored ? wanted.read(stored, args, context) : ofFoundBlock(wanted, args, context);
   };
@@ -199,7 +199,7 @@ export const byHash = {
     findBlock({ kind: "hash", hash }, context),
 };
 
-function outcomeOf(sought: Sought): FoundBlock {
-  if (sought === "unproven") throw errors.unproven();
-  return sought === "unanswered" ? "elsewhere" : sought;
+function outcomeOf(fetched: BlockFetch): FoundBlock {
+  if (fetched === "unproven") throw errors.unproven();
+  return fetched === "unanswered" ? "elsewhere" : fetched;
 }

@@ -8,8 +8,8 @@ import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { type AnswerJson, isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { byHash, byNumber, ofBlock } from "./block-lookup.ts";
+import { askByHash, askOfBlock } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, type NetworkFacts } from "./method.ts";
-import { askByHash, askOfBlock } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
 
 const fullTransactions = z

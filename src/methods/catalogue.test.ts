@@ -125,7 +125,7 @@ describe("the catalogue", () => {
     ];
     const has = catalogue({ allow: names });
     for (const name of names) expect([name, has.served.get(name)]).toEqual([name, undefined]);
-    expect(has.passedOn).toEqual([]);
+    expect(has.forwarded).toEqual([]);
   });
 
   it("has the methods of the specification without being told, unless they are denied", () => {
@@ -181,7 +181,7 @@ describe("what is known by name", () => {
         fc.constantFrom("evm" as const, "conflux" as const),
         (allow, family) => {
           const has = catalogue({ family, allow, groups: ["debugTrace", "debugRaw", "txpool"] });
-          expect(has.passedOn.filter(({ kind }) => !opensByPattern(kind))).toEqual([]);
+          expect(has.forwarded.filter(({ kind }) => !opensByPattern(kind))).toEqual([]);
           for (const { name } of control) if (has.served.get(name)) throw new Error(name);
         },
       ),

@@ -29,7 +29,7 @@ export type Catalogue = {
   /** The declared methods among them. */
   readonly methods: readonly Method[];
   /** The methods among them whose calls go to the upstreams unchanged. */
-  readonly passedOn: readonly Method[];
+  readonly forwarded: readonly Method[];
   /** All known methods of the network's family, whether or not the network serves them. */
   readonly known: readonly Method[];
   /** Whether the method exists but the network does not serve it. */
@@ -106,22 +106,22 @@ export function catalogueFor(options: CatalogueOptions): Catalogue {
   const isServed = ({ name, kind, isSpecified }: Method): boolean =>
     !isDenied(name) && (isNamed(name) || isSpecified || (opensByPattern(kind) && fits(name)));
 
-  const { declared, forwarded, byName } = FAMILIES[family];
+  const { declared, forwarded: allForwarded, byName } = FAMILIES[family];
   const methods = declared.filter(isServed);
   const invented = names
     .filter((name) => !byName.has(name))
     .map((name) => forwardedMethod(unknownMethod(name, family)));
-  const passedOn = [...forwarded, ...invented].filter(
+  const forwarded = [...allForwarded, ...invented].filter(
     (method) => !isNeverServed(method.name) && isServed(method),
   );
-  const served = new Map([...methods, ...passedOn].map((method) => [method.name, method]));
-  const known = [...declared, ...forwarded, ...invented];
+  const served = new Map([...methods, ...forwarded].map((method) => [method.name, method]));
+  const known = [...declared, ...allForwarded, ...invented];
   const knownNames = new Set(known.map(({ name }) => name));
 
   return {
     served,
     methods,
-    passedOn,
+    forwarded,
     known,
     isClosed: (name) => !served.has(name) && (knownNames.has(name) || isNeverServed(name)),
   };

@@ -120,7 +120,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
   [/^upstream\/error-dialects\/|^evm\/log-refusals\./, "what nodes say"],
   [
-    /^methods\/(?!catalogue|method|passing-on)/,
+    /^methods\/(?!catalogue|method|forwarding)/,
     "methods are declared here, and ask nodes for others",
   ],
   [

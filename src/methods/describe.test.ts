@@ -32,7 +32,7 @@ const document = JSON.parse(
       network: "eth-test",
       chainId: 1,
       methods: catalogue.methods,
-      passedOn: catalogue.passedOn,
+      forwarded: catalogue.forwarded,
     }),
   ),
 );
@@ -108,7 +108,7 @@ describe("the OpenRPC document", () => {
       network: "x",
       chainId: 1,
       methods: declaredMethods,
-      passedOn: [],
+      forwarded: [],
     });
     expect(mistakes(root, whole)).toEqual([]);
   });

@@ -13,9 +13,9 @@ export function openRpcDocument(options: {
   chainId: number;
   methods: readonly Method[];
   /** The methods whose calls go to the upstreams unchanged. */
-  passedOn: readonly Method[];
+  forwarded: readonly Method[];
 }): JsonObject {
-  const { network, chainId, passedOn } = options;
+  const { network, chainId, forwarded } = options;
   const components = new Map<string, unknown>();
   const methods = options.methods.map((method) => methodObject(method, components));
   return {
@@ -28,7 +28,7 @@ export function openRpcDocument(options: {
     methods,
     components: { schemas: Object.fromEntries(components) },
     "x-headgate-chain-id": chainId,
-    "x-headgate-passed-on": passedOn.map(({ name, kind, cost }) => ({ name, kind, cost })),
+    "x-headgate-passed-on": forwarded.map(({ name, kind, cost }) => ({ name, kind, cost })),
   };
 }
 
@@ -105,12 +105,13 @@ const forwardedTable = (methods: readonly Method[]): string =>
     ...[...methods]
       .sort(byName)
       .map(
-        (method) => `| \`${method.name}\` | ${method.kind} | ${wayOpen(method)} | ${method.cost} |`,
+        (method) =>
+          `| \`${method.name}\` | ${method.kind} | ${openedBy(method)} | ${method.cost} |`,
       ),
   ].join("\n");
 
 /** The setting by which an operator opens the method, in words. */
-export function wayOpen({ name, kind }: Pick<Method, "name" | "kind">): string {
+export function openedBy({ name, kind }: Pick<Method, "name" | "kind">): string {
   if (isNeverServed(name)) return "never";
   if (!opensByPattern(kind)) return "its full name";
   const group = Object.entries(GROUPS).find(([, pattern]) => matcherOf([pattern])(name));

@@ -2,12 +2,17 @@
 
 import { z } from "zod";
 import {
+  beyondEpochs,
+  gapTooWide,
+  reversedEpochs,
+  tooManyHashes,
+} from "../conflux/epoch-log-errors.ts";
+import {
   type EpochLogFilter,
   epochLog,
   epochLogFilter,
   epochMatcher,
 } from "../conflux/epoch-logs.ts";
-import { beyondEpochs, gapTooWide, reversedEpochs, tooManyHashes } from "../conflux/epoch-words.ts";
 import { isBeyondAnyChain } from "../evm/block-reference.ts";
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
@@ -208,7 +213,7 @@ async function newestEpoch(
   context: CallContext,
 ): Promise<number> {
   const { chain } = context;
-  if (!chain) return context.consultHead().latest();
+  if (!chain) return context.headView().latest();
   const wanted = fromEpoch && isQuantity(fromEpoch) ? toNumber(fromEpoch) : 0;
   return wanted > chain.head.number ? chain.atLeast(wanted, context.signal) : chain.head.number;
 }

@@ -1,16 +1,16 @@
 // Asks nodes for the logs of epochs that the store does not have, in pieces that the nodes accept, from the newest
 // epoch downwards, until there are enough logs.
 
+import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-log-errors.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import { epochMatcher } from "../conflux/epoch-logs.ts";
-import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
-import { areFalse, type LogQuestion } from "../evm/false-logs.ts";
 import type { LogRange } from "../evm/log-filter.ts";
+import { areLogsInvalid, type LogExpectation } from "../evm/log-validation.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
-import { inBatches } from "../lib/waiting.ts";
+import { mapConcurrently } from "../lib/waiting.ts";
 import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { CallContext } from "./method.ts";
 import type { NewestLogs } from "./newest-logs.ts";
@@ -39,9 +39,9 @@ export async function logsOfNodes(
   const { ranges } = context;
   let { width } = ranges;
   for (let end = to; end >= from && !found.isFull; ) {
-    if (context.questionsLeft === 0) {
+    if (context.upstreamCallsLeft === 0) {
       if (!found.isEnough) throw tooCostly({ unread: end, to, newest }, context);
-      found.endEarly(); // the answer is complete; it only stays unknown whether there are more logs
+      found.assumeMore(); // the answer is complete; it only stays unknown whether there are more logs
       return;
     }
     const start = Math.max(from, end - width + 1);
@@ -100,7 +100,7 @@ async function logsOneByOne(
   criteria: EpochLogCriteria,
   context: CallContext,
 ): Promise<readonly Buffer[]> {
-  const blocks = await inBatches(hashes, AT_ONCE, async (hash) => ({
+  const blocks = await mapConcurrently(hashes, AT_ONCE, async (hash) => ({
     hash,
     logs: await logsOfBlocks([hash], criteria, context),
   }));
@@ -119,7 +119,7 @@ async function inChainOrder(
 ): Promise<readonly BlockLogs[]> {
   const byEpoch = Map.groupBy(blocks, ({ logs }) => epochOf(logs[0] as Buffer));
   const epochs = [...byEpoch].sort(([a], [b]) => a - b);
-  const ordered = await inBatches(epochs, AT_ONCE, async ([epoch, own]) => {
+  const ordered = await mapConcurrently(epochs, AT_ONCE, async ([epoch, own]) => {
     const order = own.length > 1 ? await blocksOf(epoch, context) : [];
     return own.toSorted((a, b) => order.indexOf(a.hash) - order.indexOf(b.hash));
   });
@@ -143,8 +143,11 @@ type LogsReply =
   /** `most`: how many epochs the node accepts, if it says so. */
   | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
 
-/** The question to check replies against; undefined where the filter has unknown members, or can match no log. */
-function questionOf(filter: EpochLogFilter, { network }: CallContext): LogQuestion | undefined {
+/** The expectation that replies are checked against; undefined where the filter has unknown members, or can match no log. */
+function expectationOf(
+  filter: EpochLogFilter,
+  { network }: CallContext,
+): LogExpectation | undefined {
   const { fromEpoch: from, toEpoch: to, blockHashes, ...criteria } = filter;
   const matcher = isKnown(criteria) ? epochMatcher(criteria, network.chainId) : "nothing";
   if (matcher === "nothing") return undefined;
@@ -155,10 +158,10 @@ function questionOf(filter: EpochLogFilter, { network }: CallContext): LogQuesti
 }
 
 async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<LogsReply> {
-  const question = questionOf(filter, context);
+  const expected = expectationOf(filter, context);
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
-      ...(question && { isFalse: (given) => areFalse(given, question) }),
+      ...(expected && { isFalse: (given) => areLogsInvalid(given, expected) }),
       crossCheck: FURTHER,
       reaches: context.chain?.head.number,
     });

@@ -5,8 +5,8 @@ import { epochReference } from "../conflux/epoch-logs.ts";
 import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash, quantity } from "../evm/values.ts";
 import { calledAt, contractAt } from "../namespaces/read-contracts.ts";
+import { defineForwarded } from "./forwarding.ts";
 import { defineMethod, type Method } from "./method.ts";
-import { passedOn } from "./passing-on.ts";
 import { SENDING, submit } from "./submission.ts";
 
 const epoch = epochReference
@@ -17,8 +17,8 @@ const call = z.looseObject({}, { error: "want a call object" });
 const fullTransactions = z.boolean({ error: "want true or false" });
 
 const epochMethod = (
-  declaration: Omit<Parameters<typeof passedOn>[0], "family" | "freshness">,
-): Method => passedOn({ ...declaration, family: "conflux", freshness: "until next block" });
+  declaration: Omit<Parameters<typeof defineForwarded>[0], "family" | "freshness">,
+): Method => defineForwarded({ ...declaration, family: "conflux", freshness: "until next block" });
 
 const CHAIN = { workKind: "chain", cost: 1 } as const;
 const LOOKUP = { workKind: "blocks", cost: 3 } as const;

@@ -12,9 +12,9 @@ import { readRevert } from "../evm/revert.ts";
 import { data, quantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import { calledWithoutOverrides } from "../namespaces/read-contracts.ts";
+import type { BlockCall } from "./forwarding.ts";
 import { type CallContext, defineMethod } from "./method.ts";
-import type { BlockCall } from "./passing-on.ts";
-import { askState, hearingState } from "./state.ts";
+import { askState, stateReplyHandlers } from "./state.ts";
 
 const block = blockReference
   .optional()
@@ -82,7 +82,7 @@ function execute(
   context: CallContext,
 ): Promise<Buffer> {
   const sent = call === given.call ? given : { ...given, call };
-  const asked = { given, sent, at: "block", takesHash: true, whenOmitted, hearing: REVERTS };
+  const asked = { given, sent, at: "block", takesHash: true, whenOmitted, handlers: REVERTS };
   return askState(method, asked, context);
 }
 
@@ -96,4 +96,4 @@ function asRevert(thrown: unknown): unknown {
   return code === error.code && message === error.message ? thrown : error;
 }
 
-const REVERTS = hearingState(asRevert);
+const REVERTS = stateReplyHandlers(asRevert);

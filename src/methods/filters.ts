@@ -11,18 +11,18 @@ import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { anyContract, contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";
+import { askAsGiven } from "./forwarding.ts";
 import { joinJson, joinLogs } from "./log-lists.ts";
 import { answerLogs } from "./logs.ts";
 import {
+  type Answer,
   type Arguments,
   type CallContext,
   type Declaration,
   defineMethod,
   type Method,
-  type Outcome,
   type Shape,
 } from "./method.ts";
-import { askAsGiven } from "./passing-on.ts";
 
 type Filters = NonNullable<CallContext["filters"]>;
 
@@ -37,7 +37,7 @@ type FilterDeclaration<Params extends Shape> = Pick<
   readonly isPoll?: boolean;
   /** Checks the arguments before a filter or an upstream gets them. @throws RpcError -32602. */
   check?(args: Arguments<Params>): void;
-  answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;
+  answer(args: Arguments<Params>, filters: Filters, context: CallContext): Answer;
 };
 
 function filterMethod<Params extends Shape>(declaration: FilterDeclaration<Params>): Method {
@@ -70,7 +70,7 @@ type FilterFamily<Criteria extends object> = {
   readonly log: z.ZodType;
   /** The type of the items of a log filter. */
   readonly change: z.ZodType;
-  answerLogs(filter: Criteria, context: CallContext): Outcome;
+  answerLogs(filter: Criteria, context: CallContext): Answer;
   readonly words: { readonly logs: string; readonly blocks: string; readonly range: string };
 };
 

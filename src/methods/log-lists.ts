@@ -7,8 +7,8 @@ import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import {
   type AnswerJson,
+  assembleJson,
   type JsonSource,
-  putTogether,
   type RawJson,
 } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -42,7 +42,7 @@ const insideOf = (array: Buffer): Buffer[] =>
 function joined(pieces: readonly Buffer[]): RawJson {
   if (pieces.length === 0) return "[]";
   const bytes = pieces.reduce((sum, piece) => sum + piece.length + 1, 1);
-  return putTogether(bytes, (into) => {
+  return assembleJson(bytes, (into) => {
     let at = into.write("[");
     for (const piece of pieces) {
       at += piece.copy(into, at);

@@ -1,9 +1,9 @@
 // Asks the nodes for the logs of one piece of a query. When the nodes refuse a part of the piece for its size, the
 // gateway asks for a smaller part.
 
-import { areFalse } from "../evm/false-logs.ts";
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
+import { areLogsInvalid } from "../evm/log-validation.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
@@ -20,9 +20,9 @@ export type PieceOptions = {
   readonly conditions: object;
   /** The same conditions, to check each log of a reply. */
   readonly matcher: LogMatcher;
-  readonly context: Pick<CallContext, "ask" | "hold" | "questionsLeft" | "ranges" | "signal">;
+  readonly context: Pick<CallContext, "ask" | "hold" | "upstreamCallsLeft" | "ranges" | "signal">;
   /** `check` throws `rangeTooCostly` when the whole query turns out to need too many calls to nodes. */
-  readonly work: { check(): void };
+  readonly budget: { check(): void };
   /** The most logs that the gateway answers: with one more, it asks for no further part. */
   readonly most: number;
   /** How many failures in a row are allowed; after each, the next part has half as many blocks and takes less time. */
@@ -50,7 +50,7 @@ export type PieceLogs = {
 /**
  * Asks for a piece, part by part.
  * @throws RpcError A node's refusal of a single block, or for another reason than size; the last of too many failures;
- * `rangeTooCostly` from `work.check`.
+ * `rangeTooCostly` from `budget.check`.
  */
 export async function askPiece(range: LogRange, options: PieceOptions): Promise<PieceLogs> {
   const { ranges } = options.context;
@@ -60,7 +60,7 @@ export async function askPiece(range: LogRange, options: PieceOptions): Promise<
   let { from } = range;
   let width = range.to - range.from + 1;
   while (from <= range.to && count <= options.most && !options.ended.aborted) {
-    if (options.context.questionsLeft === 0) break;
+    if (options.context.upstreamCallsLeft === 0) break;
     const to = Math.min(range.to, from + Math.min(width, ranges.width) - 1);
     const reply = await askPart({ from, to }, options);
     const asked = to - from + 1;
@@ -71,7 +71,7 @@ export async function askPiece(range: LogRange, options: PieceOptions): Promise<
       isLasting &&= reply.isLasting;
       upstreams.add(reply.upstream);
       ranges.fitted(asked);
-      options.work.check(); // a node has answered this width, so it is no guess any more
+      options.budget.check(); // a node has answered this width, so it is no guess any more
       from = to + 1;
       width = asked * 2;
       failures = 0;
@@ -118,7 +118,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
         name: isEmptyUncertain ? "logs, and none" : "logs",
         isUncertain: (reply) => replies.isUncertain(reply),
       },
-      isFalse: (given) => areFalse(given, { matcher, within: range, most }),
+      isFalse: (given) => areLogsInvalid(given, { matcher, within: range, most }),
       onFalse: options.onFalse,
       block: range.from, // the block that a node is most likely to have dropped
       reaches: range.to,

@@ -192,7 +192,7 @@ describe("a failure of all nodes", () => {
   });
 });
 
-describe("a query that needs more questions than a call may ask", () => {
+describe("a query that needs more calls to nodes than a call may make", () => {
   const bounded = (node: LogNode, upstreamCalls: number, ranges = new LearnedRange(10_000)) =>
     askingNodes([node], { results: 10_000, ranges, upstreamCalls });
   type Proposal = { data: { from: string; to: string; limit: number } };

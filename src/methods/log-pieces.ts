@@ -27,7 +27,7 @@ export type NodeLogs = {
 
 type Surroundings = Pick<
   CallContext,
-  "ask" | "hold" | "questionsLeft" | "ranges" | "signal" | "network"
+  "ask" | "hold" | "upstreamCallsLeft" | "ranges" | "signal" | "network"
 > & {
   readonly chain: KeptQuery["chain"] | undefined;
 };
@@ -54,10 +54,10 @@ export async function logsOfNodes(
   const { chain } = context;
   const kept = chain && { chain, criteria: criteriaHash(filter) };
   const ended = new AbortController();
-  const work = new LogWork({ range, kept }, context);
+  const budget = new LogCallBudget({ range, kept }, context);
   let isSuspect = false;
   const asking = {
-    ...{ context, most, kept, work, ended: ended.signal },
+    ...{ context, most, kept, budget, ended: ended.signal },
     ...{ conditions: conditionsOf(filter), matcher: matcherOf(filter) },
     failures: isOne ? 0 : FAILURES,
     onFalse: (): void => {
@@ -73,7 +73,7 @@ export async function logsOfNodes(
       count += piece.count;
       isFresh ||= piece.isFresh;
       if (count > most) break;
-      if (piece.unread !== undefined) throw work.usedUp(piece.unread);
+      if (piece.unread !== undefined) throw budget.usedUp(piece.unread);
     }
   } finally {
     ended.abort(ENOUGH);
@@ -229,9 +229,9 @@ const SHARE_READ = 0.5;
 
 /**
  * Tells whether a log query needs more calls to nodes than one call may make, and which range would not. Where the
- * nodes' widest range is known, `LogWork` tells it before many pieces are asked for.
+ * nodes' widest range is known, `LogCallBudget` tells it before many pieces are asked for.
  */
-class LogWork {
+class LogCallBudget {
   /** How many calls to nodes the query may make. */
   readonly #most: number;
   readonly #range: LogRange;
@@ -244,7 +244,7 @@ class LogWork {
     this.#range = query.range;
     this.#kept = query.kept;
     this.#context = context;
-    this.#most = context.questionsLeft;
+    this.#most = context.upstreamCallsLeft;
   }
 
   /** @throws RpcError `rangeTooCostly` when the nodes accept so few blocks that the calls are not enough. */

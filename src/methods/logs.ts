@@ -5,7 +5,6 @@ import { z } from "zod";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position } from "../chain/stored-block.ts";
-import { areFalse } from "../evm/false-logs.ts";
 import {
   conditionsOf,
   type LogFilter,
@@ -15,6 +14,7 @@ import {
   matcherOf,
   scopeOf,
 } from "../evm/log-filter.ts";
+import { areLogsInvalid } from "../evm/log-validation.ts";
 import { asRemoved, log } from "../evm/results.ts";
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -23,10 +23,10 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import type { IsFalse } from "../upstream/node-requests.ts";
 import { findBlock, readBlock, settleNumber } from "./block-lookup.ts";
+import { MAY_LAG, saysUnknown } from "./forwarding.ts";
 import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
-import { type CallContext, defineMethod, fromStore, type Outcome } from "./method.ts";
-import { MAY_LAG, saysUnknown } from "./passing-on.ts";
+import { type Answer, type CallContext, defineMethod, fromStore } from "./method.ts";
 import { checkClaims } from "./proven-blocks.ts";
 import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 
@@ -46,7 +46,7 @@ export const logMethods = [
 ];
 
 /** The logs that match, as a JSON array. @throws RpcError as docs/decisions/0035 says. */
-export function answerLogs(filter: LogFilter, context: CallContext): Outcome {
+export function answerLogs(filter: LogFilter, context: CallContext): Answer {
   const scope = scopeOf(filter);
   if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
   const { chain } = context;
@@ -87,14 +87,14 @@ async function settledLogs(
 /** @throws RpcError when the range is reversed, ends beyond the head or is too wide (docs/decisions/0035). */
 async function settleRange(
   { from: first, to: last }: RangeScope,
-  context: Pick<CallContext, "ask" | "consultHead" | "chain" | "network">,
+  context: Pick<CallContext, "ask" | "headView" | "chain" | "network">,
 ): Promise<LogRange> {
   const from = toNumber(await settleNumber(first, context));
   let to = toNumber(await settleNumber(last, context));
   // The known head may be older than the one from which the caller took `from`.
-  if (from > to && isHeadTag(last)) to = await context.consultHead().atLeast(from);
+  if (from > to && isHeadTag(last)) to = await context.headView().atLeast(from);
   if (from > to) throw errors.invalidBlockRange();
-  if (isQuantity(last) && to > (await context.consultHead().atLeast(to))) throw errors.beyondHead();
+  if (isQuantity(last) && to > (await context.headView().atLeast(to))) throw errors.beyondHead();
   checkWidth({ from, to }, context);
   return { from, to };
 }
@@ -109,7 +109,7 @@ const isHeadTag = (reference: string): boolean => reference === "latest" || refe
 type Query = { readonly filter: LogFilter; readonly view: ChainView };
 
 /** Joins the logs of older blocks, from the nodes, with those of newer blocks, from the store. */
-function logsOfChain(range: LogRange, query: Query, context: CallContext): Outcome {
+function logsOfChain(range: LogRange, query: Query, context: CallContext): Answer {
   const { tail } = query.view;
   if (range.from < tail) return logsBelow(tail, { range, ...query }, context);
   return joinStored(range, { range, ...query, older: NOTHING_OLDER }, context);
@@ -130,12 +130,12 @@ function joinStored(
   stored: LogRange,
   wanted: Ranged & { readonly older: OlderLogs },
   context: CallContext,
-): Outcome {
+): Answer {
   const { range, filter, view, older } = wanted;
   const { results } = context.network.limits.logs;
   const isOne = range.from === range.to;
   const most = isOne ? Number.POSITIVE_INFINITY : results - countLogs(older.logs);
-  const join = (found: LogSelection | undefined): Outcome => {
+  const join = (found: LogSelection | undefined): Answer => {
     if (!found) return olderLogs(range, filter, context); // the block left the store meanwhile
     if (found.count > most) {
       const before = found.numberOf(most) - 1;
@@ -213,8 +213,8 @@ async function askLogsOfBlock(
   context: CallContext,
 ): Promise<RawJson> {
   const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
-  const question = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
-  const isFalse: IsFalse = (json) => areFalse(json, question);
+  const expected = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
+  const isFalse: IsFalse = (json) => areLogsInvalid(json, expected);
   const asked = context.ask("eth_getLogs", paramsJson, { ...MAY_LAG, isFalse });
   const logs = await asked.catch((thrown: unknown) => {
     throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;

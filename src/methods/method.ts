@@ -31,9 +31,9 @@ import type { LearnedRange } from "../upstream/learned-range.ts";
 /** How long a result that is not null stays true, for the worst of all parameters. */
 type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
 
-export type Outcome = AnswerJson | Promise<AnswerJson>;
+export type Answer = AnswerJson | Promise<AnswerJson>;
 /** Borrowed JSON lasts until the next read of the store, so the caller of `answer` copies it first. */
-export type Answered = Outcome | BorrowedJson;
+export type BorrowableAnswer = Answer | BorrowedJson;
 
 export type Shape = Readonly<Record<string, z.ZodType>>;
 export type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };
@@ -73,7 +73,7 @@ export type Method = MethodTraits & {
    * @param args The checked parameters by name, in their order: undefined where the caller wrote null, no entry where
    * the caller left the parameter out.
    */
-  answer(args: Readonly<Record<string, unknown>>, context: CallContext): Answered;
+  answer(args: Readonly<Record<string, unknown>>, context: CallContext): BorrowableAnswer;
 };
 
 export type Declaration<Params extends Shape> = DeclaredTraits &
@@ -82,7 +82,7 @@ export type Declaration<Params extends Shape> = DeclaredTraits &
   Partial<Pick<Method, "isSpecified" | "isOwn" | "mayRevert">> & {
     /** The schemas by name, in the order of the positions, optional parameters last. */
     readonly params: Params;
-    answer(args: Arguments<Params>, context: CallContext): Answered;
+    answer(args: Arguments<Params>, context: CallContext): BorrowableAnswer;
   };
 
 /**
@@ -111,7 +111,7 @@ export function defineMethod<Params extends Shape>(declaration: Declaration<Para
 export type CallContext = {
   readonly network: NetworkFacts;
   /** The head as this call sees it. Where no chain is followed, its methods ask nodes. */
-  consultHead(): HeadView;
+  headView(): HeadView;
   /** The followed chain; undefined where no chain is followed, and while it catches up. */
   readonly chain: ChainView | undefined;
   /** The filters over the followed chain; undefined where no chain is followed. */
@@ -158,7 +158,7 @@ export type CallContext = {
   /** Whether all upstreams in use are known to lack the method. */
   isMissing(method: string): boolean;
   /** How many more calls to nodes this call may make; when none is left, `ask` throws `tooMuchWork`. */
-  readonly questionsLeft: number;
+  readonly upstreamCallsLeft: number;
   /** Whether a quorum answers the method: the gateway asks several vendors, which must give the same answer. */
   isAgreedUpon(method: string): boolean;
   /** Sets the answer's provenance for the response's headers. A later call replaces it. */

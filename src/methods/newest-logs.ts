@@ -58,7 +58,7 @@ export class NewestLogs {
   }
 
   /** Assumes that there are more logs, when no further call looks for them. */
-  endEarly(): void {
+  assumeMore(): void {
     this.#hasMore = true;
   }
 

@@ -3,11 +3,11 @@ import { z } from "zod";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { address, quantity, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { defineForwarded } from "./forwarding.ts";
 import { type CallContext, defineMethod } from "./method.ts";
-import { passedOn } from "./passing-on.ts";
 
 async function askBlockNumber(context: CallContext): Promise<RawJson> {
-  const block = await context.consultHead().pin("latest");
+  const block = await context.headView().pin("latest");
   return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
 }
 
@@ -53,7 +53,7 @@ export const nodeMethods = [
     freshness: "forever",
     answer: () => "[]",
   }),
-  passedOn({
+  defineForwarded({
     name: "net_version",
     workKind: "chain",
     isOfChain: false,
@@ -63,28 +63,28 @@ export const nodeMethods = [
     result: z.string(),
     freshness: "forever",
   }),
-  passedOn({
+  defineForwarded({
     name: "eth_gasPrice",
     ...FEES,
     summary: "A gas price that nodes suggest, in Wei.",
     params: {},
     result: quantity,
   }),
-  passedOn({
+  defineForwarded({
     name: "eth_maxPriorityFeePerGas",
     ...FEES,
     summary: "A priority fee that nodes suggest, in Wei.",
     params: {},
     result: quantity,
   }),
-  passedOn({
+  defineForwarded({
     name: "eth_blobBaseFee",
     ...FEES,
     summary: "The base fee of blobs in the next block, in Wei.",
     params: {},
     result: quantity,
   }),
-  passedOn({
+  defineForwarded({
     name: "eth_feeHistory",
     ...FEES,
     summary: "The base fees, the used gas and the priority fees of a range of blocks.",
@@ -100,7 +100,7 @@ export const nodeMethods = [
     result: z.looseObject({ oldestBlock: quantity, baseFeePerGas: z.array(quantity).optional() }),
     at: "newestBlock",
   }),
-  passedOn({
+  defineForwarded({
     name: "eth_syncing",
     workKind: "chain",
     summary: "The progress of the synchronisation of a node; false when it is done.",

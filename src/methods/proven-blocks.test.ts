@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fetchProven, type ProvingParts, questionsFor } from "./proven-blocks.ts";
+import { fetchProven, type ProvingParts, upstreamCallsFor } from "./proven-blocks.ts";
 
 function fetching(options: { lacks?: boolean; inStore?: boolean; found?: unknown } = {}) {
   const paid: string[] = [];
@@ -26,14 +26,14 @@ describe("a block that is fetched to prove logs", () => {
     const { parts, paid } = fetching();
     await fetchProven(HASH, 3, parts);
     expect(paid).toEqual(["eth_getBlockByHash", "eth_getBlockReceipts"]);
-    expect(questionsFor(3, parts)).toBe(2);
+    expect(upstreamCallsFor(3, parts)).toBe(2);
   });
 
   it("costs a question for each receipt where no node gives those of a block", async () => {
     const { parts, paid } = fetching({ lacks: true });
     await fetchProven(HASH, 3, parts);
     expect(paid).toEqual(["eth_getBlockByHash", ...ONE_BY_ONE]);
-    expect(questionsFor(3, parts)).toBe(4);
+    expect(upstreamCallsFor(3, parts)).toBe(4);
   });
 
   it("is paid for afterwards where it was not known how many these are", async () => {

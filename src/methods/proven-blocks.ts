@@ -8,7 +8,7 @@ import { isQuantity, toNumber } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { inBatches } from "../lib/waiting.ts";
+import { mapConcurrently } from "../lib/waiting.ts";
 import type { CallContext } from "./method.ts";
 
 export type ProvingParts = {
@@ -18,7 +18,7 @@ export type ProvingParts = {
   >;
   readonly context: Pick<
     CallContext,
-    "ask" | "hold" | "payFor" | "isMissing" | "questionsLeft" | "network" | "signal"
+    "ask" | "hold" | "payFor" | "isMissing" | "upstreamCallsLeft" | "network" | "signal"
   >;
 };
 
@@ -28,7 +28,7 @@ const RECEIPTS_OF_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsBy
  * How many calls to nodes it takes to fetch a block with so many transactions, as far as the nodes' capabilities are
  * known.
  */
-export const questionsFor = (transactions: number, { context }: ProvingParts): number =>
+export const upstreamCallsFor = (transactions: number, { context }: ProvingParts): number =>
   isOneByOne(context) ? 1 + transactions : 2;
 
 const isOneByOne = (context: Pick<CallContext, "isMissing">): boolean =>
@@ -98,10 +98,10 @@ export async function checkClaims(
   parts: ProvingParts,
 ): Promise<void> {
   const claims = Map.groupBy(claimsIn(logs), ({ number }) => number);
-  const affordable = Math.floor(parts.context.questionsLeft / questionsFor(0, parts));
+  const affordable = Math.floor(parts.context.upstreamCallsLeft / upstreamCallsFor(0, parts));
   const checked = [...claims].slice(0, Math.min(MOST, affordable));
   const matcher = matcherOf(filter);
-  await inBatches(checked, AT_ONCE, async ([number, claimed]) => {
+  await mapConcurrently(checked, AT_ONCE, async ([number, claimed]) => {
     const block = await fetchProven({ number }, undefined, parts);
     const theirs = logsIn(block, matcher, parts).map((log) => claimOf(parsed(log)).text);
     const isSame =

@@ -9,15 +9,15 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RpcError } from "../jsonrpc/rpc-error.ts";
-import { inBatches } from "../lib/waiting.ts";
+import { mapConcurrently } from "../lib/waiting.ts";
 import { bloomTestOf } from "../proofs/bloom.ts";
 import { checkHeader } from "../proofs/check-header.ts";
 import { isJson } from "../proofs/json.ts";
 import { askBlock, type FixedPointer } from "./block-lookup.ts";
+import { MAY_LAG } from "./forwarding.ts";
 import { joinJson, refuseTooMany } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
-import { MAY_LAG } from "./passing-on.ts";
-import { fetchProven, logsIn, type ProvingParts, questionsFor } from "./proven-blocks.ts";
+import { fetchProven, logsIn, type ProvingParts, upstreamCallsFor } from "./proven-blocks.ts";
 
 export type ProvenLogs = { readonly logs: Buffer; readonly proof: ProofLevel };
 
@@ -36,14 +36,14 @@ export async function provenLogs(
   filter: LogFilter,
   parts: ProvingParts,
 ): Promise<ProvenLogs> {
-  const { network, questionsLeft: most } = parts.context;
-  const work = new ProvingWork({ range, most, limit: network.limits.upstreamCalls });
+  const { network, upstreamCallsLeft: most } = parts.context;
+  const budget = new ProofCallBudget({ range, most, limit: network.limits.upstreamCalls });
   const matcher = matcherOf(filter);
   try {
-    const candidates = await candidatesIn(range, matcher, { ...parts, work });
+    const candidates = await candidatesIn(range, matcher, { ...parts, budget });
     return await readAll(range, { candidates, matcher }, parts);
   } catch (error) {
-    throw isTooMuchWork(error) && !hasRange(error) ? work.usedUp() : error;
+    throw isTooMuchWork(error) && !hasRange(error) ? budget.usedUp() : error;
   }
 }
 
@@ -55,9 +55,9 @@ type Candidate = { readonly hash: string; readonly transactions: number };
 async function candidatesIn(
   range: LogRange,
   matcher: LogMatcher,
-  parts: ProvingParts & { readonly work: ProvingWork },
+  parts: ProvingParts & { readonly budget: ProofCallBudget },
 ): Promise<readonly Candidate[]> {
-  const { view, work } = parts;
+  const { view, budget } = parts;
   const mayMatch = bloomTestOf(matcher);
   const anchor = await findAnchor(range, parts);
   const candidates: Candidate[] = [];
@@ -68,7 +68,7 @@ async function candidatesIn(
     const candidate = candidateOf(found, mayMatch);
     if (candidate) candidates.push(candidate);
     const isToFetch = candidate !== undefined && found.kind === "header";
-    work.add(isToFetch ? questionsFor(candidate.transactions, parts) : 0);
+    budget.add(isToFetch ? upstreamCallsFor(candidate.transactions, parts) : 0);
   }
   return candidates.toReversed();
 }
@@ -90,29 +90,29 @@ function candidateOf(
 /** The last header to fetch, and the hash that it must have. */
 async function findAnchor(
   { from, to }: LogRange,
-  parts: ProvingParts & { readonly work: ProvingWork },
+  parts: ProvingParts & { readonly budget: ProofCallBudget },
 ): Promise<{ readonly number: number; readonly hash: string }> {
-  const { view, context, work } = parts;
+  const { view, context, budget } = parts;
   const headersTo = (last: number): number => countMissing({ from, to: last }, parts);
   const above = view.blockAt(to + 1);
   if (above) {
-    work.plan(headersTo(to));
+    budget.plan(headersTo(to));
     return { number: to, hash: above.outline.parentHash };
   }
   const tail = view.blockAt(view.tail);
   const isNear = view.tail - to <= NEAR;
-  if (isNear && tail && headersTo(tail.number - 1) <= context.questionsLeft * SHARE) {
-    work.plan(headersTo(tail.number - 1));
+  if (isNear && tail && headersTo(tail.number - 1) <= context.upstreamCallsLeft * SHARE) {
+    budget.plan(headersTo(tail.number - 1));
     return { number: tail.number - 1, hash: tail.outline.parentHash };
   }
-  work.plan(headersTo(to - 1) + (view.blockAt(to) ? 0 : questionsFor(0, parts)));
+  budget.plan(headersTo(to - 1) + (view.blockAt(to) ? 0 : upstreamCallsFor(0, parts)));
   return { number: to, hash: (await fetchProven({ number: to }, undefined, parts)).hash };
 }
 
 /** How many blocks of the range the store lacks; it stops counting beyond the calls to nodes that are left. */
 function countMissing({ from, to }: LogRange, { view, context }: ProvingParts): number {
   let missing = 0;
-  for (let number = from; number <= to && missing <= context.questionsLeft; number += 1)
+  for (let number = from; number <= to && missing <= context.upstreamCallsLeft; number += 1)
     if (!view.positionAt(number)) missing += 1;
   return missing;
 }
@@ -130,7 +130,7 @@ async function readAll(
   for (let at = 0; at < candidates.length && logs.length <= most; at += AT_ONCE) {
     if (parts.context.signal.aborted) throw errors.upstreamTimeout();
     const some = candidates.slice(at, at + AT_ONCE);
-    const blocks = await inBatches(some, AT_ONCE, async ({ hash, transactions }) => {
+    const blocks = await mapConcurrently(some, AT_ONCE, async ({ hash, transactions }) => {
       const block = await fetchProven({ hash }, transactions, parts);
       if (block.proof !== "full") proof = "partial";
       return logsIn(block, matcher, parts);
@@ -164,7 +164,7 @@ const FETCHED = 2;
  * Counts the calls to nodes that the proof of a range takes, and proposes a range that takes no more than one call may
  * make.
  */
-export class ProvingWork {
+export class ProofCallBudget {
   readonly #options: ProvingOptions;
   /** The calls to nodes for all headers, and for the hash of the last one. */
   #headers = 0;
@@ -182,10 +182,10 @@ export class ProvingWork {
     this.#check();
   }
 
-  /** Counts a block. @param questions Its calls to nodes; 0 without matching logs. @throws RpcError `rangeTooCostly` */
-  add(questions: number): void {
+  /** Counts a block. @param calls Its calls to nodes; 0 without matching logs. @throws RpcError `rangeTooCostly` */
+  add(calls: number): void {
     this.#seen += 1;
-    this.#blocks += questions;
+    this.#blocks += calls;
     this.#check();
   }
 

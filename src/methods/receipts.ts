@@ -5,7 +5,7 @@ import { type BlockReference, blockReference, plainReference } from "../evm/bloc
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import { type AnswerJson, isNull, kept, type RawJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, isNull, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
@@ -17,8 +17,8 @@ import {
   settle,
   storedAt,
 } from "./block-lookup.ts";
+import { askByHash, nullWhenUnknown } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, type Method, storedPart } from "./method.ts";
-import { askByHash, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, hasValue } from "./pending.ts";
 
 /** One method under two names: the specification's, and the one that most nodes use today. */
@@ -76,7 +76,7 @@ async function findReceipt(transactionHash: string, context: CallContext): Promi
   const chain = await chainReaching(result, context);
   if (chain === "old") return nullWhenPending(result);
   if (chain === "pending") return "null";
-  return kept(storedPart("receipt", transactionHash, context, chain) ?? "null");
+  return ownedJson(storedPart("receipt", transactionHash, context, chain) ?? "null");
 }
 
 /** Some nodes give a pending transaction a receipt without a block. */

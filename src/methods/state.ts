@@ -12,8 +12,14 @@ import { isNull } from "../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { type ContractsOf, contractAt } from "../namespaces/read-contracts.ts";
 import { type FixedPointer, readBlock } from "./block-lookup.ts";
+import {
+  askAt,
+  type BlockCall,
+  type ReplyHandlers,
+  referenceIn,
+  saysUnknown,
+} from "./forwarding.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { askAt, type BlockCall, type Hearing, referenceIn, saysUnknown } from "./passing-on.ts";
 
 const block = blockReference.optional().describe("The block. Left out: latest.");
 
@@ -24,17 +30,17 @@ export function askState(method: string, call: BlockCall, context: CallContext):
   return askAt(method, call, context);
 }
 
-/** Handles results and errors of calls about state. @param told Makes the caller's error of a node's error. */
-export const hearingState = (told: (thrown: unknown) => unknown): Hearing => ({
+/** Handles results and errors of calls about state. @param errorFor Makes the caller's error of a node's error. */
+export const stateReplyHandlers = (errorFor: (thrown: unknown) => unknown): ReplyHandlers => ({
   // Besu answers null when it does not have the state; no state is null.
   answered: (state, call, context) => (isNull(state) ? notKept(referenceIn(call), context) : state),
   failed: async (thrown, call, context) => {
     if (saysUnknown(thrown)) return notKept(referenceIn(call), context);
-    throw told(thrown);
+    throw errorFor(thrown);
   },
 });
 
-const STATE = hearingState((thrown) => thrown);
+const STATE = stateReplyHandlers((thrown) => thrown);
 
 const notKept = async (reference: unknown, context: CallContext): Promise<never> => {
   throw await withoutState(reference, context);
@@ -82,7 +88,7 @@ const stateMethod = (declaration: {
     answer: (args, context) =>
       askState(
         declaration.name,
-        { given: args, at: "block", takesHash: true, hearing: STATE },
+        { given: args, at: "block", takesHash: true, handlers: STATE },
         context,
       ),
   });

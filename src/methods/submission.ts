@@ -8,8 +8,8 @@ import { findMembers } from "../jsonrpc/members.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Arrival } from "../upstream/asking/call-options.ts";
+import { MAY_LAG, nullWhenUnknown } from "./forwarding.ts";
 import type { CallContext } from "./method.ts";
-import { MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 
 /** The common part of the declarations of all methods that send a transaction. */
 export const SENDING = {

@@ -6,8 +6,8 @@ import { locatedTrace, replay } from "../evm/results.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import { anyContract, calledAt, calledByEach } from "../namespaces/read-contracts.ts";
 import { traceAt } from "../traces/call-tree.ts";
+import { defineForwarded } from "./forwarding.ts";
 import { defineMethod } from "./method.ts";
-import { passedOn } from "./passing-on.ts";
 import { blockReplays, blockTraces } from "./tracing/block-traces.ts";
 import { callReplay } from "./tracing/call-replays.ts";
 import { replay as replayOf, tracesOf } from "./tracing/replays.ts";
@@ -120,7 +120,7 @@ export const traceMethods = [
     answer: ({ call, traceTypes: types, block: reference = "latest" }, context) =>
       callReplay({ call, types: unique(types), block: reference }, context),
   }),
-  passedOn({
+  defineForwarded({
     name: "trace_callMany",
     ...TRACE,
     summary:
@@ -136,7 +136,7 @@ export const traceMethods = [
     contractsOf: calledByEach,
     at: "block",
   }),
-  passedOn({
+  defineForwarded({
     name: "trace_rawTransaction",
     ...TRACE,
     summary: "Executes a signed transaction without sending it, and returns the requested traces.",

@@ -4,10 +4,10 @@ import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { hash, quantity, toNumber } from "../evm/values.ts";
-import { type BorrowedJson, kept, type RawJson } from "../jsonrpc/raw-json.ts";
+import { type BorrowedJson, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
+import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, storedPart } from "./method.ts";
-import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, withWholePosition } from "./pending.ts";
 import { SENDING, submit } from "./submission.ts";
 
@@ -20,7 +20,7 @@ type Indexed = { readonly index: string };
 const indexed = {
   isNone: ({ index }: Indexed): boolean => isBeyondAnyBlock(index),
   read: (block: StoredBlock, { index }: Indexed, context: CallContext): RawJson =>
-    fromStore(kept(block.transaction(toNumber(index)) ?? "null"), block, context),
+    fromStore(ownedJson(block.transaction(toNumber(index)) ?? "null"), block, context),
 };
 
 export const transactionMethods = [
@@ -90,5 +90,5 @@ async function findTransaction(transactionHash: string, context: CallContext): P
   if (chain === "pending") return withWholePosition(result, true);
   // Callers do not see a block that is not on the followed chain, so for them the transaction is still pending.
   const stored = storedPart("transaction", transactionHash, context, chain);
-  return stored ? kept(stored) : withWholePosition(result, true);
+  return stored ? ownedJson(stored) : withWholePosition(result, true);
 }

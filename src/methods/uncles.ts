@@ -17,8 +17,8 @@ import {
   settle,
   storedAt,
 } from "./block-lookup.ts";
+import { nullWhenUnknown } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
-import { nullWhenUnknown } from "./passing-on.ts";
 
 const uncleMethod = (name: string): Method =>
   defineMethod({

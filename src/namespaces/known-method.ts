@@ -19,11 +19,11 @@ export type MethodKind = "read" | "write" | "node control" | "signing" | "subscr
 
 export type Family = "evm" | "conflux";
 
-type OwnQuestion = "chainId" | "version" | "head" | "newestBlock";
+type GatewayCall = "chainId" | "version" | "head" | "newestBlock";
 
 /** The calls that the gateway itself makes to nodes: the method, and its parameters as JSON. */
-export const OWN_QUESTIONS: Readonly<
-  Record<Family, Readonly<Record<OwnQuestion, readonly [method: string, paramsJson: string]>>>
+export const GATEWAY_CALLS: Readonly<
+  Record<Family, Readonly<Record<GatewayCall, readonly [method: string, paramsJson: string]>>>
 > = {
   evm: {
     chainId: ["eth_chainId", "[]"],

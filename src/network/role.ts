@@ -23,7 +23,7 @@ export type KeptNetwork = {
 };
 
 export type NetworkRole =
-  /** Follows the chain and answers callers. `thread` takes blocks and writes the store; left out: this thread does. */
+  /** Follows the chain and answers callers. `thread` ingests blocks and writes the store; left out: this thread does. */
   | { readonly kind: "whole"; readonly thread?: WriterThread }
   /** Follows the chains and writes their stores. `serve` links a network to the servers, and returns how to unlink. */
   | {

@@ -5,7 +5,7 @@ import type { EventLoopUtilization } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 import type { Metrics } from "./metrics.ts";
 
 export type ProcessWatchParts = {
@@ -46,23 +46,27 @@ export class ProcessWatch {
   readonly #settings = { ...SETTINGS };
   /** When the next look is due, in milliseconds of the clock. */
   #dueAt = Number.POSITIVE_INFINITY;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   readonly #parts: Required<ProcessWatchParts>;
 
   constructor(parts: ProcessWatchParts) {
     const worked = (): EventLoopUtilization => performance.eventLoopUtilization();
     this.#parts = { worked, setFlag: setWhereKnown, ...parts };
     const { clock } = parts;
-    this.#rounds = new Rounds({ clock, everyMs: () => LOOK_EVERY_MS, round: () => this.#look() });
+    this.#timer = new PeriodicTimer({
+      clock,
+      everyMs: () => LOOK_EVERY_MS,
+      round: () => this.#look(),
+    });
   }
 
   start(): void {
     this.#dueAt = this.#parts.clock.now() + LOOK_EVERY_MS;
-    this.#rounds.begin();
+    this.#timer.begin();
   }
 
   close(): void {
-    this.#rounds.stop();
+    this.#timer.stop();
   }
 
   #look(): boolean {

@@ -69,7 +69,7 @@ describe("where nobody wants stories", () => {
   });
 });
 
-describe("the tail", () => {
+describe("the slow and failed calls", () => {
   const tail = { calls: 3, slowMs: 1_000 };
 
   it("has slow and failed calls, the newest first, and no more than it may", () => {
@@ -80,11 +80,11 @@ describe("the tail", () => {
       const story = begin();
       if (number % 2 === 0) void clock.advance(1_000);
       end(story, { id: `${number}`, outcome: number % 2 === 0 ? "ok" : "unavailable" });
-      expect(stories.tail.map(({ id }) => id)).toEqual(
+      expect(stories.slowCalls.map(({ id }) => id)).toEqual(
         [number, number - 1, number - 2].filter((each) => each >= 0).map(String),
       );
     }
-    expect(stories.tail[0]).toMatchObject({ network: "main", key: "k", request: "r", ms: 0 });
+    expect(stories.slowCalls[0]).toMatchObject({ network: "main", key: "k", request: "r", ms: 0 });
   });
 
   it("keeps its newest when it may have fewer, and nothing when it is turned off", () => {
@@ -92,9 +92,9 @@ describe("the tail", () => {
     for (const id of ["1", "2", "3", "4"]) end(begin(), { id, outcome: "failed" });
     stories.reconfigure({ tail: { ...tail, calls: 2 }, tracing: undefined });
     end(begin(), { id: "5", outcome: "failed" });
-    expect(stories.tail.map(({ id }) => id)).toEqual(["5", "4"]);
+    expect(stories.slowCalls.map(({ id }) => id)).toEqual(["5", "4"]);
     stories.reconfigure({ tail: NO_TAIL, tracing: undefined });
-    expect([stories.isOn, stories.tail]).toEqual([false, []]);
+    expect([stories.isOn, stories.slowCalls]).toEqual([false, []]);
   });
 });
 

@@ -1,4 +1,4 @@
-// Decides which calls have a story, and delivers it: to callers that may ask for an explanation, to the tail of slow
+// Decides which calls have a story, and delivers it: to callers that may ask for an explanation, to the list of slow
 // and failed calls, and to the trace sender.
 
 import type { Config } from "../config/schema.ts";
@@ -9,8 +9,8 @@ import {
   explanationOf,
   Story,
   type StoryEnd,
-  type ToldStory,
-  toldStory,
+  type StorySummary,
+  summaryOf,
 } from "./story.ts";
 import {
   type RemoteContext,
@@ -21,7 +21,7 @@ import {
 } from "./trace-context.ts";
 
 export type StoriesOptions = {
-  /** Settings of the tail: the slow and failed calls that were answered last. */
+  /** Settings of the slow and failed calls that were answered last. */
   readonly tail: Config["tail"];
   /** undefined: no call is traced. */
   readonly tracing?: SamplingOptions | undefined;
@@ -52,7 +52,7 @@ type StoryCaller = {
 };
 
 /** A slow or failed call, in the form that operators see. */
-export type TailedCall = ToldStory & {
+export type SlowCall = StorySummary & {
   /** When the call arrived, in ISO 8601. */
   readonly at: string;
   readonly network: string;
@@ -67,7 +67,7 @@ export class Stories {
   isOn = false;
   #options: StoriesOptions;
   /** A ring buffer: once it is full, each call overwrites the oldest one. */
-  #tail: TailedCall[] = [];
+  #slowCalls: SlowCall[] = [];
   #oldest = 0;
   readonly #ids = new TraceIds();
   readonly #parts: StoriesParts;
@@ -80,9 +80,9 @@ export class Stories {
 
   reconfigure(options: StoriesOptions): void {
     const { tail, tracing } = options;
-    const kept = tail.calls === 0 ? [] : this.tail.slice(0, tail.calls).reverse();
+    const kept = tail.calls === 0 ? [] : this.slowCalls.slice(0, tail.calls).reverse();
     this.#options = options;
-    this.#tail = kept;
+    this.#slowCalls = kept;
     this.#oldest = 0;
     this.isOn = tail.calls > 0 || tracing !== undefined;
   }
@@ -138,8 +138,11 @@ export class Stories {
   }
 
   /** The slow and failed calls, newest first. */
-  get tail(): readonly TailedCall[] {
-    return [...this.#tail.slice(this.#oldest), ...this.#tail.slice(0, this.#oldest)].reverse();
+  get slowCalls(): readonly SlowCall[] {
+    return [
+      ...this.#slowCalls.slice(this.#oldest),
+      ...this.#slowCalls.slice(0, this.#oldest),
+    ].reverse();
   }
 
   #keep(story: Story, most: number): void {
@@ -147,11 +150,11 @@ export class Stories {
     const call = {
       at: isoText(story.begunAtWallMs),
       ...{ network, key, request: requestId, trace: trace?.traceId },
-      ...toldStory(story),
+      ...summaryOf(story),
     };
-    if (this.#tail.length < most) this.#tail.push(call);
+    if (this.#slowCalls.length < most) this.#slowCalls.push(call);
     else {
-      this.#tail[this.#oldest] = call;
+      this.#slowCalls[this.#oldest] = call;
       this.#oldest = (this.#oldest + 1) % most;
     }
   }

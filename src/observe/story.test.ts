@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { explanationOf, Story, toldStory } from "./story.ts";
+import { explanationOf, Story, summaryOf } from "./story.ts";
 
 const END = { method: "eth_call", id: "1", outcome: "ok", source: "upstream", bytes: 40 } as const;
 
@@ -23,7 +23,7 @@ describe("a call's story", () => {
     second?.ended({ kind: "refused", code: 3 });
     story.ended(END);
     void clock.advance(2);
-    expect(toldStory(story)).toEqual({
+    expect(summaryOf(story)).toEqual({
       ...END,
       ms: 55,
       steps: [{ step: "authorized", atMs: 1 }],
@@ -42,7 +42,7 @@ describe("a call's story", () => {
       leftOut: 0,
     });
     first?.ended({ kind: "aborted" });
-    expect(toldStory(story)).toMatchObject({ ms: 55, asked: [{ ms: 56, kind: "aborted" }, {}] });
+    expect(summaryOf(story)).toMatchObject({ ms: 55, asked: [{ ms: 56, kind: "aborted" }, {}] });
   });
 
   it("holds nothing of a reply but what it was", () => {
@@ -76,7 +76,7 @@ describe("a call's story", () => {
       story.reached("merged");
     }
     story.ended(END);
-    const { asked, leftOut, steps } = toldStory(story);
+    const { asked, leftOut, steps } = summaryOf(story);
     expect([asked.length, leftOut]).toEqual([32, 9_968]);
     expect(steps.length).toBeLessThan(40);
   });

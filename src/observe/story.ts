@@ -163,7 +163,7 @@ export class Story {
 }
 
 /** A story in the form that people read. `atMs` is in milliseconds since the call began. */
-export type ToldStory = StoryEnd & {
+export type StorySummary = StoryEnd & {
   readonly ms: number;
   readonly steps: readonly { readonly step: StoryStep; readonly atMs: number }[];
   readonly asked: readonly (Partial<AttemptOutcome> & {
@@ -179,14 +179,14 @@ export type ToldStory = StoryEnd & {
 };
 
 /** @param story The story of a call that has ended. */
-export function toldStory({
+export function summaryOf({
   begunAt,
   end,
   ms,
   steps,
   attempts,
   attemptsLeftOut,
-}: Story): ToldStory {
+}: Story): StorySummary {
   return {
     ...(end as StoryEnd),
     ms: rounded(ms),
@@ -207,7 +207,7 @@ const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 
 /** The story as JSON in ASCII, with as many attempts as fit into `mostCharacters`. */
 export function explanationOf(story: Story, mostCharacters: number): string {
-  const told = toldStory(story);
+  const told = summaryOf(story);
   let { asked } = told;
   for (;;) {
     const leftOut = told.leftOut + told.asked.length - asked.length;

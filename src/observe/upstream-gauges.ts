@@ -8,7 +8,7 @@ export type UpstreamSnapshot = {
   readonly lagBlocks: number;
   readonly lagSeconds: number;
   /** Whether the node's head is on another branch than the followed chain. */
-  readonly isElsewhere: boolean;
+  readonly isOnOtherBranch: boolean;
   /** The operator who drained the node, and when. A drained node is asked only while no other node is usable. */
   readonly drained: { readonly who: string; readonly at: string } | undefined;
   readonly inFlight: number;
@@ -77,7 +77,7 @@ const GAUGES: readonly UpstreamGauge[] = [
     ({ lagSeconds }) => lagSeconds,
   ),
   one("on_other_branch", "1 while the node's head is not on the followed chain.", (node) =>
-    node.isElsewhere ? 1 : 0,
+    node.isOnOtherBranch ? 1 : 0,
   ),
   one("drained", "1 while the node is drained by an operator.", ({ drained }) => (drained ? 1 : 0)),
   one(

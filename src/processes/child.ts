@@ -3,7 +3,7 @@
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import { Networks, type NetworksChange } from "../gateway/networks.ts";
-import { openProcessParts, untilStoresAreFree } from "../gateway/process-parts.ts";
+import { openProcessParts, waitForStores } from "../gateway/process-parts.ts";
 import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { HEARTBEAT_MS } from "../lib/waiting.ts";
@@ -11,7 +11,7 @@ import type { NetworkRole } from "../network/role.ts";
 import type { Incidents } from "../observe/incidents.ts";
 import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { TailedCall } from "../observe/stories.ts";
+import type { SlowCall } from "../observe/stories.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import type { HeldState } from "../state/held-state.ts";
 import type { Drains } from "../upstream/drains.ts";
@@ -189,8 +189,8 @@ type Worker = {
   readonly state: Pick<HeldState, "show">;
   readonly metrics: Pick<Metrics, "values">;
   readonly incidents: Pick<Incidents, "all">;
-  /** See `ServerSide.tailedCalls`. The writer answers no callers. */
-  readonly calls?: () => readonly TailedCall[];
+  /** See `ServerSide.slowCalls`. The writer answers no callers. */
+  readonly calls?: () => readonly SlowCall[];
   readonly trials?: Pick<CallTrials, "try" | "describe">;
   /** Makes all parts but the networks take a configuration, at once. */
   readonly apply: (config: Config) => void;
@@ -234,7 +234,7 @@ async function openNetworks(
 async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
   const { config, processes } = start;
   const service = new WriterService(parts);
-  await untilStoresAreFree(config, parts);
+  await waitForStores(config, parts);
   const { watch, worker, close } = await openNetworks(
     start,
     { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
@@ -282,7 +282,7 @@ async function startServer(
   watch.start();
   return {
     ...worker,
-    calls: () => serverSide.tailedCalls(),
+    calls: () => serverSide.slowCalls(),
     trials: serverSide.trials,
     apply: (next) => {
       worker.apply(next);

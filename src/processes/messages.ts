@@ -62,7 +62,7 @@ export type Request =
   | { readonly what: "cancel" }
   /** See `Metrics.values`. */
   | { readonly what: "measure" }
-  /** For a server: see `ServerSide.tailedCalls`. */
+  /** For a server: see `ServerSide.slowCalls`. */
   | { readonly what: "calls" }
   /** For a server: see `CallTrials`. */
   | { readonly what: "try"; readonly asked: TriedCall }

@@ -6,7 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
 import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
-import type { TailedCall } from "../observe/stories.ts";
+import type { SlowCall } from "../observe/stories.ts";
 import type { HeldTexts } from "../state/held-state.ts";
 import type { ChildRole, FromChild, Request, Start } from "./messages.ts";
 import { ChildFailed, Supervised } from "./supervised.ts";
@@ -119,8 +119,8 @@ export class Processes {
   }
 
   /** The recent slow and failed calls of the servers that answer in time, newest first. */
-  async calls(): Promise<readonly TailedCall[]> {
-    const calls = await told<readonly TailedCall[]>(this.#servers, { what: "calls" });
+  async calls(): Promise<readonly SlowCall[]> {
+    const calls = await told<readonly SlowCall[]>(this.#servers, { what: "calls" });
     return calls.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
   }
 

@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import { Heartbeat, PendingReplies, Restarts } from "../lib/waiting.ts";
+import { Heartbeat, PendingReplies, RestartBackoff } from "../lib/waiting.ts";
 import type { ChildReply, FromChild, Request, Start, ToChild } from "./messages.ts";
 
 export type SupervisedParts = {
@@ -31,7 +31,7 @@ const SIGNALS_TOGETHER_MS = 500;
 export class Supervised {
   readonly name: string;
   #child: ChildProcess | undefined;
-  readonly #restarts = new Restarts();
+  readonly #restarts = new RestartBackoff();
   #isStopping = false;
   #hasBeenReady = false;
   /** Whether the present process is ready. */
@@ -74,7 +74,7 @@ export class Supervised {
   /** Asks the child. @throws ChildFailed when the child refuses, ends before it answers, or takes too long. */
   async request(request: Request, withinMs: number): Promise<unknown> {
     const { clock } = this.#parts;
-    const { id, reply } = this.#replies.begin({ ms: withinMs, reply: TOO_LATE, clock });
+    const { id, reply } = this.#replies.begin({ ms: withinMs, reply: NO_REPLY, clock });
     if (this.#child) this.send({ kind: "request", id, request });
     else this.#replies.settle(id, NOT_THERE);
     const settled = await reply;
@@ -191,4 +191,4 @@ export class Supervised {
 }
 
 const NOT_THERE: ChildReply = { kind: "failed", why: "the process does not run" };
-const TOO_LATE: ChildReply = { kind: "failed", why: "the process does not answer" };
+const NO_REPLY: ChildReply = { kind: "failed", why: "the process does not answer" };

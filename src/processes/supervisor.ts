@@ -9,7 +9,7 @@ import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
 import { Configuration } from "../gateway/configuration.ts";
 import { whyUnidentified } from "../gateway/networks.ts";
-import { untilStoresAreFree } from "../gateway/process-parts.ts";
+import { waitForStores } from "../gateway/process-parts.ts";
 import { Reload } from "../gateway/reload.ts";
 import type { Gateway, GatewayParts } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -32,7 +32,7 @@ export async function startSupervisor(
   const { clock, log } = parts;
   const levels = new LogLevels(log);
   process.title = "headgate supervisor";
-  await untilStoresAreFree(config, parts);
+  await waitForStores(config, parts);
   const port = await freePort(config.listen, parts);
   let current = config;
   const state = new HeldState(await openState(config, { clock, log }), {

@@ -6,7 +6,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
 import { WriterAway, WriterLink, WriterService } from "./writer-link.ts";
 
-const news: ChainNews = { isLive: true, leader: "a", standings: [] };
+const news: ChainNews = { isLive: true, leader: "a", nodeHeads: [] };
 const position = { number: 7, hash: "0x7" };
 const turn = (): Promise<void> => new Promise(setImmediate);
 
@@ -66,7 +66,7 @@ describe("a server's line to the writer", () => {
   it("tells callers what the writer refuses, and nothing of its bugs", async () => {
     const { remote, failures } = joined({
       beginPending: async () => {
-        throw errors.nobodyTellsPending();
+        throw errors.noMempoolSource();
       },
       tagged: async () => {
         throw new Error("a bug");

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { PendingReplies, Rounds } from "../lib/waiting.ts";
+import { PendingReplies, PeriodicTimer } from "../lib/waiting.ts";
 import type { KeptNetwork, NetworkWriter, RemoteWriter } from "../network/role.ts";
 
 type Asked = keyof NetworkWriter;
@@ -174,13 +174,13 @@ export class WriterService {
       tell();
       return true;
     };
-    const rounds = new Rounds({ clock, everyMs: () => TOLD_EVERY_MS, round });
+    const timer = new PeriodicTimer({ clock, everyMs: () => TOLD_EVERY_MS, round });
     tell();
-    rounds.begin();
+    timer.begin();
     const stop = kept.onUpdate(tell);
     return () => {
       stop();
-      rounds.stop();
+      timer.stop();
       // Another network of the same name may have taken the place of this one.
       if (this.#served.get(network) === kept) this.#served.delete(network);
     };

@@ -50,7 +50,7 @@ describe("a bloom", () => {
   });
 
   it("is that of its texts, whatever digits they share with others that came before", () => {
-    // Texts with the same last digits share one place in the cache.
+    // Texts with the same last digits share one slot in the cache.
     const alike = ["11", "22", "33"].map((byte) => `0x${byte.repeat(20)}${"ab".repeat(12)}`);
     const of = (topics: readonly string[]): string => atOnce(new BlockBloom().add([{ topics }]));
     const alone = alike.map((each) => of([each]));

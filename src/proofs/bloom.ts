@@ -41,13 +41,13 @@ export class BlockBloom {
 }
 
 // A cache, because addresses and topics recur in many logs and in following blocks. The last digits of a text, as a
-// node wrote it, give its only place: a Map would hash the whole text, which takes as long as everything else here.
+// node wrote it, give its only slot: a Map would hash the whole text, which takes as long as everything else here.
 
-/** Places in the cache. Full, it takes some 2 MB. */
-const PLACES = 1 << 14;
-const textAt: string[] = new Array(PLACES).fill("");
-/** The three bits for each place; behind the last place, those of the last text that was not cached. */
-const bitsAt = new Uint16Array(3 * (PLACES + 1));
+/** Slots in the cache. Full, it takes some 2 MB. */
+const SLOTS = 1 << 14;
+const textAt: string[] = new Array(SLOTS).fill("");
+/** The three bits for each slot; behind the last slot, those of the last text that was not cached. */
+const bitsAt = new Uint16Array(3 * (SLOTS + 1));
 /** Characters. A longer text than a topic is not cached. */
 const LONGEST = 66;
 const LAST_DIGITS = 8;
@@ -57,12 +57,12 @@ function findBits(text: string): number {
   let hash = text.length;
   for (let at = Math.max(0, text.length - LAST_DIGITS); at < text.length; at += 1)
     hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
-  const place = text.length > LONGEST ? PLACES : (hash ^ (hash >>> 15)) & (PLACES - 1);
-  if (place === PLACES || textAt[place] !== text) {
-    bitsAt.set(bitsOf(text), 3 * place);
-    if (place < PLACES) textAt[place] = text;
+  const slot = text.length > LONGEST ? SLOTS : (hash ^ (hash >>> 15)) & (SLOTS - 1);
+  if (slot === SLOTS || textAt[slot] !== text) {
+    bitsAt.set(bitsOf(text), 3 * slot);
+    if (slot < SLOTS) textAt[slot] = text;
   }
-  return 3 * place;
+  return 3 * slot;
 }
 
 /** The three bits that an address or a topic sets. */

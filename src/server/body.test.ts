@@ -17,9 +17,9 @@ describe("a request's body", () => {
   async function sendHalfBodies(connections: number, memory: MemoryBudget): Promise<unknown[]> {
     const scope = { hold: (kind: "bodies", bytes: number) => memory.hold(kind, bytes) } as never;
     const outcomes: unknown[] = [];
-    const unpacking = { unpack: () => Promise.reject(new Error("nothing is packed")) };
+    const decompression = { decompress: () => Promise.reject(new Error("nothing is compressed")) };
     const server = createServer((request) => {
-      const read = readBody({ request, scope }, { bytes: MB }, { memory, unpacking });
+      const read = readBody({ request, scope }, { bytes: MB }, { memory, decompression });
       void read.catch((error: Error) => outcomes.push(error.message));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -76,7 +76,7 @@ describe("a request's body", () => {
       { bytes: MB, network: "main", grant: { meter, usage: { recordUnits: () => undefined } } },
       {
         memory: new MemoryBudget({ bytes: MB }, { onRefused: () => undefined }),
-        unpacking: { unpack: () => Promise.reject(new Error("nothing is packed")) },
+        decompression: { decompress: () => Promise.reject(new Error("nothing is compressed")) },
         clock: { now: () => 0 },
       },
     );

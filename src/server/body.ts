@@ -6,7 +6,7 @@ import type { RequestScope } from "../calls/caller.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
-import { isPacked, type Unpacking } from "./unpacking.ts";
+import { type Decompression, isCompressed } from "./decompression.ts";
 
 /** Stands for a body whose caller left before the body was whole. */
 export const CALLER_GONE = Symbol("caller gone");
@@ -25,7 +25,7 @@ export type BodyOptions = {
 
 export type BodyParts = {
   readonly memory: Pick<MemoryBudget, "admitRequest">;
-  readonly unpacking: Pick<Unpacking, "unpack">;
+  readonly decompression: Pick<Decompression, "decompress">;
 };
 
 export type PaidBodyOptions = BodyOptions & {
@@ -113,11 +113,11 @@ export async function readBody(
 ): Promise<Buffer | typeof CALLER_GONE> {
   const encoding = incoming.request.headers["content-encoding"];
   if (announcedBytes(incoming.request) > limit) throw errors.bodyTooLarge();
-  const packing = encoding !== undefined && isPacked(encoding) ? encoding : undefined;
+  const compression = encoding !== undefined && isCompressed(encoding) ? encoding : undefined;
   const body = await collect(incoming, { bytes: limit, holder }, parts);
-  if (packing === undefined || body === CALLER_GONE) return body;
+  if (compression === undefined || body === CALLER_GONE) return body;
   const hold = (bytes: number): void => incoming.scope.hold("bodies", bytes);
-  return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
+  return parts.decompression.decompress(body, { encoding: compression, limit }, hold);
 }
 
 /** The bytes that the Content-Length header announces; 0 without one. */

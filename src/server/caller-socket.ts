@@ -27,7 +27,7 @@ export const CLOSES = {
 export type CloseReason = keyof typeof CLOSES;
 
 /** Why a socket is cut off without a close frame: the caller would not read it, or a begun message cannot be finished. */
-export type CutReason = "silent" | "flood" | "broken" | "scarce" | "late";
+export type TerminationReason = "silent" | "flood" | "broken" | "scarce" | "late";
 
 /** The answer to a message, or the reason to close the socket. */
 type MessageOutcome = RpcResponse | CloseReason;
@@ -43,7 +43,7 @@ export type CallerSocketParts = {
   readonly arriving: ArrivingMessage;
   readonly clock: Pick<Clock, "now" | "yield">;
   readonly turns: Pick<Turns, "join" | "next">;
-  readonly onClosing: (why: CloseReason | CutReason) => void;
+  readonly onClosing: (why: CloseReason | TerminationReason) => void;
 };
 
 /** A ping. Its pong confirms that all messages before the ping arrived. */
@@ -56,7 +56,7 @@ type Receipt = {
 /** The most messages of one socket that are answered at once. */
 const AT_ONCE = 64;
 /**
- * The most pings, and pongs that confirm nothing, that a caller may send between two calls of `tend`, or until it takes
+ * The most pings, and pongs that confirm nothing, that a caller may send between two calls of `checkLiveness`, or until it takes
  * what it left unread.
  */
 const MOST_PINGS = 100;
@@ -150,7 +150,13 @@ export class CallerSocket {
    * @param pingMs After this much silence the caller is pinged; after as much again the socket is cut off.
    * @param messageMs The time in which a message must become whole.
    */
-  tend({ pingMs, messageMs }: { readonly pingMs: number; readonly messageMs: number }): void {
+  checkLiveness({
+    pingMs,
+    messageMs,
+  }: {
+    readonly pingMs: number;
+    readonly messageMs: number;
+  }): void {
     const { socket, clock, arriving } = this.#parts;
     const now = clock.now();
     const hasTaken = this.#noteTaken();
@@ -161,14 +167,14 @@ export class CallerSocket {
     this.#countArriving();
     const { sentAtMs = now } = this.#receipts[0] ?? {};
     // A caller that does not confirm gets no more notifications, so other signs of life do not save its socket.
-    if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
-    if (arriving.isLate(messageMs)) this.#cutFor("late");
+    if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#terminateFor("silent");
+    if (arriving.isLate(messageMs)) this.#terminateFor("late");
     if (now - this.#heardAtMs < pingMs) return;
     if (this.#askedAtMs < this.#heardAtMs) {
       this.#askedAtMs = now;
       socket.ping();
     } else if (now - this.#askedAtMs >= pingMs) {
-      this.#cutFor("silent");
+      this.#terminateFor("silent");
     }
   }
 
@@ -191,14 +197,14 @@ export class CallerSocket {
     this.#parts.socket.close(code, text);
   }
 
-  cut(): void {
+  terminate(): void {
     this.#parts.socket.terminate();
   }
 
-  #cutFor(why: CutReason): void {
+  #terminateFor(why: TerminationReason): void {
     if (!this.#isClosing) this.#parts.onClosing(why);
     this.#isClosing = true;
-    this.cut();
+    this.terminate();
   }
 
   #take(body: Buffer, isBinary: boolean): void {
@@ -225,7 +231,7 @@ export class CallerSocket {
       else if (!this.#isClosed) wasSent = await this.#send(outcome, scope);
     } catch {
       // The source of an answer may be deleted while it waits. No caller must wait for an answer that never comes.
-      this.#cutFor("broken");
+      this.#terminateFor("broken");
     }
     scope.end(wasSent);
     this.#running.delete(scope);
@@ -248,11 +254,11 @@ export class CallerSocket {
   /** @returns Whether the whole answer was handed to the network. */
   #send(answer: RpcResponse, scope: RequestScope): Promise<boolean> {
     const bytes = lengthOf(answer.pieces);
-    scope.hold("unsent", heldBytesOf(answer.pieces, answer.room));
+    scope.hold("unsent", heldBytesOf(answer.pieces, answer.buffer));
     const isSmall = !answer.rest && bytes <= WORTH_JOINING;
     const whole = (): Promise<boolean> => {
       const message = joined(answer.pieces, bytes);
-      answer.room?.giveBack();
+      answer.buffer?.giveBack();
       return this.#write(message);
     };
     if (isSmall && this.#writing.isIdle) return whole();
@@ -269,7 +275,7 @@ export class CallerSocket {
       }
       return await this.#write(last ?? Buffer.alloc(0));
     } finally {
-      answer.room?.giveBack();
+      answer.buffer?.giveBack();
     }
   }
 
@@ -288,7 +294,7 @@ export class CallerSocket {
   }
 
   #countArriving(): void {
-    if (!this.#parts.arriving.count() && !this.#isClosing) this.#cutFor("scarce");
+    if (!this.#parts.arriving.count() && !this.#isClosing) this.#terminateFor("scarce");
   }
 
   /** Whether the caller took some waiting bytes since the last call. A ping would reach the caller only behind those. */
@@ -304,7 +310,7 @@ export class CallerSocket {
     this.#pings += 1;
     // `ws` itself ends a socket on which too many pongs wait to be written. That is a flood, too.
     const isCut = this.#isClosed && !this.#isClosing;
-    if (this.#pings > MOST_PINGS || isCut) this.#cutFor("flood");
+    if (this.#pings > MOST_PINGS || isCut) this.#terminateFor("flood");
   }
 
   #hearPong(data: Buffer): void {

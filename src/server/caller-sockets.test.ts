@@ -210,7 +210,7 @@ describe("a message that is not whole yet", () => {
   });
 });
 
-describe("a socket is cut", () => {
+describe("a socket is terminated", () => {
   it("when an answer's parts are gone", async () => {
     answer = async () =>
       ({

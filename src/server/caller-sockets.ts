@@ -14,7 +14,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import type { Turns } from "../lib/turns.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { ArrivingMessage } from "./arriving-message.ts";
 import { CallerSocket } from "./caller-socket.ts";
@@ -68,7 +68,7 @@ export class CallerSockets {
   readonly #open = new Map<Duplex, OpenSocket>();
   /** The shares by key name. A share is kept until its bucket is full again and no socket is open. */
   readonly #shares = new Map<string, KeyShare>();
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   #isDraining = false;
   #options: CallerSocketsOptions;
   readonly #nextRequestId = requestIds();
@@ -79,7 +79,11 @@ export class CallerSockets {
     this.#parts = parts;
     this.#handshake = this.#handshakeFor(options);
     const round = (): boolean => this.#look();
-    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOKED_AT_EVERY_MS, round });
+    this.#timer = new PeriodicTimer({
+      clock: parts.clock,
+      everyMs: () => LOOKED_AT_EVERY_MS,
+      round,
+    });
     parts.metrics.webSocketsCounted(() => this.#open.size);
   }
 
@@ -121,7 +125,7 @@ export class CallerSockets {
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
     const cancel = this.#parts.clock.after(withinMs, () => {
-      for (const { socket } of this.#open.values()) socket.cut();
+      for (const { socket } of this.#open.values()) socket.terminate();
     });
     await Promise.all(
       [...this.#open.values()].map(async ({ socket }) => {
@@ -131,7 +135,7 @@ export class CallerSockets {
       }),
     );
     cancel();
-    this.#rounds.stop();
+    this.#timer.stop();
   }
 
   get isDraining(): boolean {
@@ -199,12 +203,12 @@ export class CallerSockets {
     const channel = new SocketChannel({ holder: name }, { socket, payer, clock });
     this.#open.set(connection, { socket, channel, payer });
     // An open socket counts as a running request, since only idle connections make room for others.
-    connections.requestsOn(connection)?.add({ end: () => socket.cut() });
+    connections.requestsOn(connection)?.add({ end: () => socket.terminate() });
     void socket.closed.then(() => {
       this.#open.delete(connection);
       share.sockets -= 1;
     });
-    this.#rounds.begin();
+    this.#timer.begin();
     return { channel, share };
   }
 
@@ -261,7 +265,7 @@ export class CallerSockets {
       if (isIdle && now - socket.usedAtMs >= webSocketIdleMs) socket.close("idle");
       else if (!payer().grant) socket.close("revoked");
       else if (!payer().network) socket.close("unserved");
-      else socket.tend({ pingMs, messageMs });
+      else socket.checkLiveness({ pingMs, messageMs });
     }
     for (const [name, share] of this.#shares) {
       share.refused = 0;

@@ -44,7 +44,7 @@ const running = { end: () => undefined };
 function open(address: string, as: "stranger" | "known" | "busy" = "stranger") {
   const socket = new FakeSocket(address);
   const admission = connections.admit(socket as unknown as Socket);
-  if (as !== "stranger") connections.letIn(socket as unknown as Socket);
+  if (as !== "stranger") connections.markAdmitted(socket as unknown as Socket);
   if (as === "busy") connections.requestsOn(socket as unknown as Socket)?.add(running);
   return { socket, admission };
 }
@@ -90,7 +90,7 @@ describe("of ten places", () => {
   it("an address gets four, but for proxies", () => {
     const own = Array.from({ length: 6 }, () => open("2001:db8::1"));
     expect(whichEnded(own)).toEqual([0, 1]);
-    for (const { socket } of own.slice(2)) connections.letIn(socket as unknown as Socket);
+    for (const { socket } of own.slice(2)) connections.markAdmitted(socket as unknown as Socket);
     const neighbour = open("2001:db8::2", "busy"); // of the same /64
     expect(whichEnded(own)).toEqual([0, 1, 2]);
     for (const { socket } of own) connections.requestsOn(socket as unknown as Socket)?.add(running);
@@ -115,7 +115,7 @@ it("ends strangers after their answer while places are scarce", () => {
   expect(connections.endsAfterAnswer(socket)).toBe(false);
   open("10.1.1.1");
   expect(connections.endsAfterAnswer(socket)).toBe(true);
-  connections.letIn(socket);
+  connections.markAdmitted(socket);
   expect(connections.endsAfterAnswer(socket)).toBe(false);
 });
 

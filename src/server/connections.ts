@@ -100,7 +100,7 @@ export class Connections {
   }
 
   /** Notes that a valid key was seen on this connection. */
-  letIn(socket: Socket): void {
+  markAdmitted(socket: Socket): void {
     const place = this.#places.get(socket);
     if (!place || place.isKnown) return;
     place.isKnown = true;

@@ -4,19 +4,19 @@ import type { IncomingMessage } from "node:http";
 import type { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
-import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
+import { type BodyAnswerer, type LifeParts, visibleError } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import type { NetworkSettings } from "../config/schema.ts";
 import type { PushChannel } from "../filters/subscription.ts";
 import { errors, type RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { Occupancy } from "../lib/mutex.ts";
+import type { UseCount } from "../lib/mutex.ts";
 import { announcedBytes, CALLER_GONE, type PaidBodyParts, paidBody, payForBytes } from "./body.ts";
 import type { Connections } from "./connections.ts";
+import { Decompression } from "./decompression.ts";
 import { type CallerRequest, PlainRequest } from "./plain-request.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
-import { Unpacking } from "./unpacking.ts";
 
 /** The network and the key that the path or the headers name. */
 export type EndpointRoute = {
@@ -45,9 +45,9 @@ export type EndpointParts = {
   readonly guesses: RefuseKeyParts["guesses"];
   readonly refusals: Pick<
     Refusals,
-    "exhausted" | "ofNow" | "count" | "countGuess" | "countRequest"
+    "exhausted" | "refusalFor" | "count" | "countGuess" | "countRequest"
   >;
-  readonly connections: Pick<Connections, "letIn">;
+  readonly connections: Pick<Connections, "markAdmitted">;
   readonly metrics: RefuseKeyParts["metrics"];
   readonly memory: Pick<MemoryBudget, "admitRequest">;
   readonly clock: Pick<Clock, "wallTime" | "now" | "sleep">;
@@ -56,7 +56,7 @@ export type EndpointParts = {
 
 /** A network that counts its requests, so that a reload that removes it can wait for them. */
 export type EndpointNetwork = CallableNetwork & {
-  readonly requests: Pick<Occupancy, "enter" | "leave">;
+  readonly requests: Pick<UseCount, "enter" | "leave">;
 };
 
 export type EndpointRequest = {
@@ -98,7 +98,7 @@ export class Endpoint {
   constructor(options: EndpointOptions, parts: EndpointParts) {
     this.#options = options;
     this.#parts = parts;
-    this.#bodyParts = { ...parts, unpacking: new Unpacking() };
+    this.#bodyParts = { ...parts, decompression: new Decompression() };
   }
 
   reconfigure(options: EndpointOptions): void {
@@ -123,7 +123,7 @@ export class Endpoint {
       const holder = grant.meter.memory;
       scope.holdFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
-      this.#letIn(request, grant, network);
+      this.#admit(request, grant, network);
       checkContentType(request);
       const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
       const body =
@@ -154,7 +154,7 @@ export class Endpoint {
       if (!route.key) throw errors.missingKey();
       grant ??= await this.#verifiedGrant(incoming);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
-      this.#letIn(request, grant, network);
+      this.#admit(request, grant, network);
       return { grant, allowOrigin: read.allowOrigin };
     } catch (thrown) {
       return this.#refused(incoming, { thrown, grant, read });
@@ -179,7 +179,7 @@ export class Endpoint {
       const network = this.#networkOf(incoming);
       scope.holdFor(grant.meter.memory);
       scope.hold("bodies", body.length);
-      this.#letIn(request, grant, network);
+      this.#admit(request, grant, network);
       await payForBytes(body.length, { grant, network: network.facts.name }, clock);
       const response = await this.#answerBody(body, { incoming, network, grant });
       if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, body.length);
@@ -199,7 +199,7 @@ export class Endpoint {
   #turnedAway(incoming: EndpointRequest, grant: Grant | undefined): EndpointAnswer | undefined {
     const { refusals } = this.#parts;
     if (refusals.exhausted.size === 0) return undefined;
-    const error = refusals.ofNow(incoming.request, grant);
+    const error = refusals.refusalFor(incoming.request, grant);
     if (!error) return undefined;
     this.countRefusal(incoming, grant, error);
     return { ...NOTHING_READ, response: refusal("null", error), isLast: true };
@@ -226,7 +226,7 @@ export class Endpoint {
   ): EndpointAnswer {
     const { request } = incoming;
     const { refusals, log } = this.#parts;
-    const error = asVisible(thrown, incoming, log);
+    const error = visibleError(thrown, incoming, log);
     refusals.countRequest({ request, grant }, error, this.#bytesReadFor(error, request, read));
     this.countRefusal(incoming, grant, error);
     const response = refusal("null", error);
@@ -240,9 +240,9 @@ export class Endpoint {
   }
 
   /** Notes the valid key. @throws RpcError when the key's scope forbids the request, or memory is scarce. */
-  #letIn(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
+  #admit(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
-    connections.letIn(request.socket);
+    connections.markAdmitted(request.socket);
     this.#checkScope(grant, network, request);
     if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }

@@ -123,18 +123,18 @@ describe("a stream", () => {
     const confirming = stream.confirm().then((did) => {
       hasArrived = did;
     });
-    const tended = async (): Promise<boolean> => {
+    const checked = async (): Promise<boolean> => {
       await clock.advance(10_000);
-      stream.tend({ pingMs: 60_000 });
+      stream.checkLiveness({ pingMs: 60_000 });
       await new Promise(setImmediate);
       return hasArrived;
     };
-    expect(await tended()).toBe(false);
+    expect(await checked()).toBe(false);
     await takeAll();
-    expect(await tended()).toBe(true);
+    expect(await checked()).toBe(true);
     await confirming;
     const next = stream.confirm();
-    stream.cut();
+    stream.terminate();
     expect(await next).toBe(false);
   });
 

@@ -1,5 +1,5 @@
 // Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one subscription over one GET, for
-// clients without WebSockets. A stream counts, and is tended, as a WebSocket of its key, but takes no messages.
+// clients without WebSockets. A stream counts, and is checked, as a WebSocket of its key, but takes no messages.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
@@ -172,7 +172,7 @@ export class EventStream {
   }
 
   /** Confirms events, and writes a comment to a silent stream, so that no proxy ends it as idle. */
-  tend({ pingMs }: { readonly pingMs: number }): void {
+  checkLiveness({ pingMs }: { readonly pingMs: number }): void {
     const { response, clock } = this.#parts;
     const arrivedBefore = clock.now() - ARRIVED_AFTER_MS;
     while (
@@ -196,7 +196,7 @@ export class EventStream {
     this.#parts.response.end(`event: close\ndata: ${JSON.stringify({ code, reason })}\n\n`);
   }
 
-  cut(): void {
+  terminate(): void {
     this.#parts.response.destroy();
     this.#end(); // Node emits no "close" on a response that waits for its turn in a pipeline
   }

@@ -84,7 +84,7 @@ export class HttpServer {
     this.#slowReaders = new SlowReaders(options.reading, {
       clock: parts.clock,
       onCut: () => parts.metrics.answerCut("slow"),
-      isPatientWith: (socket) => parts.sockets.isOnlyPushed(socket),
+      isExempt: (socket) => parts.sockets.isOnlyPushed(socket),
     });
     this.#listener = new Listener(
       { ...options, bounds: boundsOf(options) },
@@ -140,15 +140,15 @@ export class HttpServer {
   }
 
   /** Changes the certificate of new connections. */
-  certify(files: HttpServerOptions["tls"]): void {
-    this.#listener.certify(files);
+  setCertificate(files: HttpServerOptions["tls"]): void {
+    this.#listener.setCertificate(files);
   }
 
   /** Changes the bounds of new connections and new requests. */
   reconfigure(bounds: Pick<HttpServerOptions, "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
     this.#slowReaders.reconfigure(bounds.reading);
-    this.#listener.bound(boundsOf(this.#options));
+    this.#listener.setTimeouts(boundsOf(this.#options));
   }
 
   /** @returns The port that is in use, which the system chose if the options say 0. */
@@ -185,7 +185,7 @@ export class HttpServer {
     const { clock, connections } = this.#parts;
     const cancels = [
       clock.after(Math.min(withinMs, FIRST_BYTE_MS), () => connections.endUnused()),
-      clock.after(withinMs, () => this.#listener.cut()),
+      clock.after(withinMs, () => this.#listener.terminate()),
     ];
     await closed;
     for (const cancel of cancels) cancel();
@@ -256,7 +256,7 @@ export class HttpServer {
     let bytesOut = 0;
     if (answered && !response.destroyed) {
       const { response: answer, allowOrigin } = answered;
-      scope.hold("unsent", heldBytesOf(answer.pieces, answer.room));
+      scope.hold("unsent", heldBytesOf(answer.pieces, answer.buffer));
       const options = {
         requestId,
         allowOrigin,

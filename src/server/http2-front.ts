@@ -15,7 +15,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 
 export type Http2FrontOptions = {
   /** The times until the first request, until a request is whole, and between requests. */
@@ -71,7 +71,7 @@ export class Http2Front {
   readonly #sessions = new Map<ServerHttp2Session, Session>();
   /** The connection whose session is being created. */
   #arriving: Carrier | undefined;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   readonly #options: Http2FrontOptions;
   readonly #parts: Http2FrontParts;
 
@@ -79,7 +79,7 @@ export class Http2Front {
     this.#options = options;
     this.#parts = parts;
     const round = (): boolean => this.#lookAtAll();
-    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
+    this.#timer = new PeriodicTimer({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
     this.#server = createServer({
       ...BOUNDS,
       Http2ServerResponse: CallerResponse,
@@ -103,7 +103,7 @@ export class Http2Front {
   }
 
   /** Ends all sessions and their connections: a destroyed session alone waits for its caller to close the connection. */
-  cut(): void {
+  terminate(): void {
     for (const [session, { secured }] of this.#sessions) {
       session.destroy();
       secured.destroy();
@@ -116,7 +116,7 @@ export class Http2Front {
     const usedAtMs = this.#parts.clock.now();
     this.#sessions.set(session, { ...carrier, streams: new Map(), usedAtMs, hasAsked: false });
     session.once("close", () => this.#sessions.delete(session));
-    this.#rounds.begin();
+    this.#timer.begin();
   }
 
   #serve(request: Http2ServerRequest, response: CallerResponse): void {

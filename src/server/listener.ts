@@ -111,7 +111,7 @@ export class Listener<Route = never> {
         createServer: (tls) => createSecureServer({ ...tls, ...http }, serve),
       });
     this.#server = this.#front?.server ?? createServer(http, serve);
-    this.bound(options.bounds);
+    this.setTimeouts(options.bounds);
     this.#server.on("upgrade", (request, socket, head) =>
       parts.upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
     );
@@ -120,7 +120,7 @@ export class Listener<Route = never> {
     const serveByNode =
       this.#front?.serveByNode ?? ((socket) => byNode?.call(this.#server, socket));
     this.#plain = this.#plainFor(parts, serveByNode);
-    if (!this.#front) this.#letIn(parts, serveByNode);
+    if (!this.#front) this.#acceptConnections(parts, serveByNode);
     this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
     this.#server.on("connect", (_, socket) =>
       this.answer(socket as Socket, "405 Method Not Allowed", headers),
@@ -130,7 +130,10 @@ export class Listener<Route = never> {
     });
   }
 
-  #letIn({ onConnection }: ListenerParts<Route>, serveByNode: (socket: Socket) => void): void {
+  #acceptConnections(
+    { onConnection }: ListenerParts<Route>,
+    serveByNode: (socket: Socket) => void,
+  ): void {
     this.#server.removeAllListeners("connection").on("connection", (socket: Socket) => {
       if (onConnection(socket) && this.#plain) this.#plain.take(socket);
       else serveByNode(socket);
@@ -183,12 +186,12 @@ export class Listener<Route = never> {
   }
 
   /** Changes the certificate of new connections. */
-  certify(files: CertificateFiles | undefined): void {
+  setCertificate(files: CertificateFiles | undefined): void {
     if (files) this.#front?.reconfigure(files);
   }
 
   /** Changes the bounds of new connections and new requests. */
-  bound(bounds: ListenerBounds): void {
+  setTimeouts(bounds: ListenerBounds): void {
     const { headersMs, bodyMs, idleMs, silenceMs } = bounds;
     this.#bounds = bounds;
     this.#server.headersTimeout = headersMs;
@@ -220,9 +223,9 @@ export class Listener<Route = never> {
   }
 
   /** Ends all connections, also those on which a request is being answered. */
-  cut(): void {
-    this.#plain?.cut();
-    this.#http2?.cut();
+  terminate(): void {
+    this.#plain?.terminate();
+    this.#http2?.terminate();
     this.#server.closeAllConnections();
   }
 

@@ -52,7 +52,7 @@ async function startFront(serve: Serve = (_, response) => answer(response)) {
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closing.push(() => {
-    front.cut();
+    front.terminate();
     server.close();
   });
   return { front, clock, seen, refused, port: (server.address() as AddressInfo).port };

@@ -8,7 +8,7 @@ import type { Config } from "../config/schema.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { httpDate } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
 
 export type PlainFrontOptions = {
@@ -34,13 +34,17 @@ export class PlainFront<Route> {
   readonly #options: PlainFrontOptions;
   readonly #parts: PlainFrontParts<Route>;
   readonly #endOfHead: () => string;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
 
   constructor(options: PlainFrontOptions, parts: PlainFrontParts<Route>) {
     this.#options = options;
     this.#parts = parts;
     const { clock } = parts;
-    this.#rounds = new Rounds({ clock, everyMs: () => LOOK_EVERY_MS, round: () => this.#look() });
+    this.#timer = new PeriodicTimer({
+      clock,
+      everyMs: () => LOOK_EVERY_MS,
+      round: () => this.#look(),
+    });
     this.#endOfHead = endsOfHeads(() => options.bounds().idleMs, parts.clock);
   }
 
@@ -50,7 +54,7 @@ export class PlainFront<Route> {
     const own = { ...this.#parts, endOfHead: this.#endOfHead, leave };
     const connection = new PlainConnection(socket, own);
     this.#connections.add(connection);
-    this.#rounds.begin();
+    this.#timer.begin();
   }
 
   /** Ends the used connections that have no request under way. A first request may be on its way on an unused one. */
@@ -58,7 +62,7 @@ export class PlainFront<Route> {
     for (const connection of this.#connections) connection.endIfIdle();
   }
 
-  cut(): void {
+  terminate(): void {
     for (const { socket } of this.#connections) socket.destroy();
   }
 

@@ -129,10 +129,10 @@ describe("handshakes", () => {
   );
   const connect = (remoteAddress: string, hasKey = false): boolean => {
     const socket = Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
-    const isLetIn = handshakes.begin(socket);
+    const isAdmitted = handshakes.begin(socket);
     if (hasKey) known.add(socket);
     socket.emit("close");
-    return isLetIn;
+    return isAdmitted;
   };
 
   it("without a key are so many a second, of each address; those with one are not counted", () => {

@@ -28,7 +28,7 @@ export type RefusalsParts = {
 export type KeyedRequest = { readonly request: CallerRequest; readonly grant: Grant | undefined };
 
 /** The points of an unknown key, which costs more than a known one: the gateway looks for it in more places. */
-const POINTS_OF_A_GUESS = 10;
+const GUESS_POINTS = 10;
 
 export class Refusals {
   /** The callers that are turned away now. While it is empty, no caller's address has to be looked up. */
@@ -41,7 +41,7 @@ export class Refusals {
   }
 
   /** The refusal of a caller that was refused too often; undefined for all others. */
-  ofNow(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
+  refusalFor(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
     const caller = this.#callerOf({ request, grant });
     const ms = caller === undefined ? 0 : budget.refusedForMs(caller, clock.now());
@@ -57,7 +57,7 @@ export class Refusals {
 
   /** Counts an unknown key before it is refused, since the refusal may be delayed. */
   countGuess(request: CallerRequest): void {
-    this.#charge({ request, grant: undefined }, POINTS_OF_A_GUESS);
+    this.#charge({ request, grant: undefined }, GUESS_POINTS);
   }
 
   /** Counts a request that was refused as a whole. */

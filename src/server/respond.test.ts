@@ -9,7 +9,7 @@ import {
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RpcResponse } from "../calls/response.ts";
-import { AnswerRoom, type JsonSource, lengthOf } from "../jsonrpc/raw-json.ts";
+import { BatchResponseBuffer, type JsonSource, lengthOf } from "../jsonrpc/raw-json.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { acceptsGzip, respond } from "./respond.ts";
@@ -185,18 +185,18 @@ describe("a large answer that is there already", () => {
     expect(bodies.map((body) => body.subarray(body.indexOf("\r\n\r\n") + 4).toString())).toEqual(
       texts,
     );
-    expect(answers.map(({ room }) => room?.bytes ?? 0)).toEqual(answers.map(() => 0)); // the rooms were given back
+    expect(answers.map(({ buffer }) => buffer?.bytes ?? 0)).toEqual(answers.map(() => 0)); // the buffers were given back
   });
 
-  /** An answer like a batch's: some pieces lie in the room, in runs of several lengths, and some beside it. */
+  /** An answer like a batch's: some pieces lie in the buffer, in runs of several lengths, and some beside it. */
   function answerInRoom(index: number): RpcResponse {
-    const room = new AnswerRoom(100);
+    const buffer = new BatchResponseBuffer(100);
     const letter = String.fromCharCode(0x61 + index);
     const pieces = Array.from({ length: 150 }, (_, piece) => {
       const json = Buffer.alloc(piece % 10 === 0 ? 40_000 : 2_000, letter);
-      return room.put(`${piece}`, json) ?? json;
+      return buffer.put(`${piece}`, json) ?? json;
     });
-    return { status: 200, pieces, bytes: lengthOf(pieces), room };
+    return { status: 200, pieces, bytes: lengthOf(pieces), buffer };
   }
 
   /** An answer of 800 KB, more than the system takes while the caller does not read. Every third is not ASCII. */

@@ -61,7 +61,7 @@ export function respond(
   options: ResponseOptions,
   parts: RespondParts,
 ): number | Promise<number> {
-  const { pieces, rest, bytes, room } = answer;
+  const { pieces, rest, bytes, buffer } = answer;
   const headers = headersOf(answer, options);
   if ((rest || bytes >= WORTH_COMPRESSING) && acceptsGzip(options.acceptEncoding)) {
     headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
@@ -73,10 +73,10 @@ export function respond(
   if (bytes <= WORTH_JOINING && !rest) {
     // In latin1 each byte is one character, so headers and body leave in one write without encoding.
     response.end(latin1Of(pieces, bytes), "latin1");
-    room?.giveBack();
+    buffer?.giveBack();
     return bytes;
   }
-  if (bytes > WRITTEN_AT_ONCE || room?.bytes || !isReady(answer))
+  if (bytes > WRITTEN_AT_ONCE || buffer?.bytes || !isReady(answer))
     return stream(response, answer, undefined, parts);
   response.cork();
   for (const piece of answer.pieces) response.write(piece);
@@ -100,7 +100,7 @@ async function stream(
   let unwritten = 0;
   let isOver = false;
   const giveBackRoom = (): void => {
-    if (isOver && unwritten === 0) answer.room?.giveBack();
+    if (isOver && unwritten === 0) answer.buffer?.giveBack();
   };
   const isPlain = to instanceof PlainResponse;
   const put = (chunk: Buffer): boolean => {
@@ -140,7 +140,7 @@ async function stream(
     response.destroy();
     return bytes;
   } finally {
-    // The system may still read the last chunks for a caller that left: the room is given back when all are written.
+    // The system may still read the last chunks for a caller that left: the buffer is given back when all are written.
     isOver = true;
     giveBackRoom();
   }

@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 
 /** The floor: a caller must take `bytesPerSecond` on average over `overMs`. */
 export type SlowReadersOptions = Config["limits"]["reading"];
@@ -13,7 +13,7 @@ export type SlowReadersParts = {
   /** Called for each caller that is cut off. */
   readonly onCut: () => void;
   /** Whether the floor does not hold for a socket, since little memory waits for it; left out: it holds for all. */
-  readonly isPatientWith?: (socket: Socket) => boolean;
+  readonly isExempt?: (socket: Socket) => boolean;
 };
 
 /** The beginning of a measured period: its time, and the bytes that the caller had taken by then. */
@@ -27,7 +27,7 @@ export class SlowReaders {
   readonly #sockets = new Map<Socket, Socket>();
   readonly #waiting = new WeakMap<Socket, Waiting>();
   #options: SlowReadersOptions;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   readonly #parts: SlowReadersParts;
 
   constructor(options: SlowReadersOptions, parts: SlowReadersParts) {
@@ -35,7 +35,7 @@ export class SlowReaders {
     this.#parts = parts;
     const everyMs = (): number => Math.max(SHORTEST_LOOK_MS, this.#options.overMs / LOOKS);
     const { clock } = parts;
-    this.#rounds = new Rounds({ clock, everyMs, round: () => this.#lookAtAll() });
+    this.#timer = new PeriodicTimer({ clock, everyMs, round: () => this.#lookAtAll() });
   }
 
   reconfigure(options: SlowReadersOptions): void {
@@ -46,7 +46,7 @@ export class SlowReaders {
   watch(socket: Socket, carrier = socket): void {
     this.#sockets.set(socket, carrier);
     socket.once("close", () => this.#sockets.delete(socket));
-    this.#rounds.begin();
+    this.#timer.begin();
   }
 
   #lookAtAll(): boolean {
@@ -56,7 +56,7 @@ export class SlowReaders {
 
   #look(socket: Socket, carrier: Socket): void {
     const now = this.#parts.clock.now();
-    if (socket.writableLength === 0 || this.#parts.isPatientWith?.(socket) === true) {
+    if (socket.writableLength === 0 || this.#parts.isExempt?.(socket) === true) {
       this.#waiting.delete(socket);
       return;
     }

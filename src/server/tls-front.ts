@@ -14,7 +14,7 @@ import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Rounds } from "../lib/waiting.ts";
+import { PeriodicTimer } from "../lib/waiting.ts";
 
 /** The paths of a certificate and its key, and of the authority that must have signed clients' certificates, if any. */
 export type CertificateFiles = NonNullable<Config["admin"]["listen"]["tls"]>;
@@ -125,7 +125,7 @@ export class TlsFront {
   /** A text that changes when the files change. */
   #stamp: string;
   readonly #use: (certificate: Certificate) => void;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   readonly #options: TlsFrontOptions;
   readonly #parts: TlsFrontParts;
 
@@ -140,7 +140,7 @@ export class TlsFront {
       this.#endSlow();
       return true;
     };
-    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
+    this.#timer = new PeriodicTimer({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
     const certificate = readCertificate(options);
     const server = parts.createServer({
       ...certificate.context,
@@ -165,7 +165,7 @@ export class TlsFront {
       // gets the rest of a decrypted record, and takes that for a broken request. A listener makes it read the stream.
       secured.on("data", ignore);
     };
-    this.#rounds.begin();
+    this.#timer.begin();
   }
 
   /** Changes the files, which count from the next handshake on. */
@@ -176,7 +176,7 @@ export class TlsFront {
 
   /** Ends the handshakes under way. To be called once the server accepts no more connections. */
   close(): void {
-    this.#rounds.stop();
+    this.#timer.stop();
     for (const { raw } of this.#handshakes.values()) raw.destroy();
   }
 

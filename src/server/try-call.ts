@@ -4,7 +4,7 @@ import type { z } from "zod";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { tryRequest } from "../admin/schemas.ts";
 import { RequestScope } from "../calls/caller.ts";
-import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
+import { type BodyAnswerer, type LifeParts, visibleError } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import { type AnswerJson, heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
 import { errors, ruleOf } from "../jsonrpc/rpc-error.ts";
@@ -71,7 +71,7 @@ export class CallTrials {
       scope.occupy(network.requests);
       scope.holdFor(grant.meter.memory);
       const response = await this.#answer(asked, { network, grant, scope });
-      scope.hold("unsent", heldBytesOf(response.pieces, response.room));
+      scope.hold("unsent", heldBytesOf(response.pieces, response.buffer));
       const { status, bytes, explanation } = response;
       return { kind: "answered", ...shownOf(response.pieces), status, bytes, explanation };
     } finally {
@@ -114,7 +114,7 @@ export class CallTrials {
       const caller = { network, grant: explaining, requestId, scope, client, headers: EXPLAINED };
       return await bodies.answer(body, caller);
     } catch (thrown) {
-      const error = asVisible(thrown, { requestId, scope }, log);
+      const error = visibleError(thrown, { requestId, scope }, log);
       grant.usage.recordRefusal(from.network, ruleOf(error));
       return refusal("1", error);
     }

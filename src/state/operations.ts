@@ -12,8 +12,8 @@ import {
   MOST_ITEMS,
   type Next,
   oneGroupOf,
+  SUPERSEDED_OPERATION,
   type TakeResult,
-  TOO_LATE,
   type Updated,
 } from "./state.ts";
 
@@ -29,7 +29,7 @@ export const DONE_PREFIX = "done ";
 /**
  * Calls `act` once for each id; a repetition gets the first answer again.
  * @param act Returns undefined when it changed nothing; then a repetition calls it again.
- * @throws TOO_LATE as a message, when a later operation of the slot has happened.
+ * @throws SUPERSEDED_OPERATION as a message, when a later operation of the slot has happened.
  */
 export function once<Answer extends string | undefined>(
   table: TextTable,
@@ -38,7 +38,7 @@ export function once<Answer extends string | undefined>(
 ): Answer | string {
   const [, last = "0", told = ""] =
     /^(\d+) \d+ (.*)$/s.exec(table.get(DONE_PREFIX + slot) ?? "") ?? [];
-  if (Number(last) > number) throw new Error(TOO_LATE);
+  if (Number(last) > number) throw new Error(SUPERSEDED_OPERATION);
   if (Number(last) === number) return told;
   const answer = act();
   const untilMs = nowMs + keptMs;

@@ -2,7 +2,7 @@
 // group has two keys: a hash of its texts by name, and a sorted set of the names, all with score 0, which Redis orders
 // by bytes. A third key remembers the last operation of one slot.
 import { SET_BACK_MS } from "../lib/token-bucket.ts";
-import { MOST_ITEMS, TOO_LATE } from "./state.ts";
+import { MOST_ITEMS, SUPERSEDED_OPERATION } from "./state.ts";
 
 /** The most entries of one page of a list, and the bytes after which a page ends: other clients wait for each page. */
 const PAGE_ENTRIES = 500;
@@ -36,7 +36,7 @@ local function once(act)
   if ARGV[1] == '' then return act() end
   local number = tonumber(ARGV[1])
   local last, told = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) (.*)$')
-  if last and tonumber(last) > number then return redis.error_reply('ERR ${TOO_LATE}') end
+  if last and tonumber(last) > number then return redis.error_reply('ERR ${SUPERSEDED_OPERATION}') end
   if last and tonumber(last) == number then return told end
   local answer = act()
   if answer then redis.call('SET', KEYS[3], ARGV[1] .. ' ' .. answer, 'PX', ARGV[2]) end

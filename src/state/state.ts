@@ -139,4 +139,4 @@ export function oneGroupOf(keys: readonly string[]): string {
 }
 
 /** The error of an operation that arrives after a later operation of its slot: its sender no longer waits for it. */
-export const TOO_LATE = "a later operation of this slot has happened";
+export const SUPERSEDED_OPERATION = "a later operation of this slot has happened";

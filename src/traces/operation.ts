@@ -140,7 +140,7 @@ const DELEGATION = /^0xef0100[0-9a-f]{40}$/i; // EIP-7702
  * Tells which code runs at an address: the code from before the transaction, the code that the transaction created there
  * since, or the code of another account that the account delegates to.
  */
-export class CodeBook {
+export class AccountCodes {
   readonly #codeBefore: (address: string) => string | undefined;
   readonly #created = new Map<string, string>();
 
@@ -194,7 +194,7 @@ type Surroundings = {
   readonly next?: Step;
   /** The frame that the operation began, if that frame has steps. */
   readonly sub: SubFrame | undefined;
-  readonly codes: CodeBook;
+  readonly codes: AccountCodes;
 };
 
 /** The executed operation; undefined when the next step does not show its effects, or contradicts them. */
@@ -240,7 +240,7 @@ function writtenBy(
  */
 function withoutSteps(
   { entry, gas, cost }: PendingOperation,
-  { next, isSuccess, codes }: { next: Step; isSuccess: boolean; codes: CodeBook },
+  { next, isSuccess, codes }: { next: Step; isSuccess: boolean; codes: AccountCodes },
 ): Executed["sub"] {
   if (!entry) return null;
   // The cost of a call includes the gas that it passes on; the cost of a create, as geth counts it, does not.

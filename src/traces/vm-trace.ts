@@ -5,7 +5,7 @@ import { isJson } from "../proofs/json.ts";
 import type { GasLeft } from "./gas.ts";
 import { isHalt } from "./opcodes.ts";
 import {
-  CodeBook,
+  AccountCodes,
   type Executed,
   executed,
   type PendingOperation,
@@ -47,7 +47,7 @@ type OpenFrame = {
 export class VmTraceWriter {
   readonly #options: VmTraceOptions;
   readonly #text: VmTraceText;
-  readonly #codes: CodeBook;
+  readonly #codes: AccountCodes;
   /** The open frames, from the top frame to the running one. */
   readonly #open: OpenFrame[] = [];
   #steps = 0;
@@ -57,7 +57,7 @@ export class VmTraceWriter {
   constructor(options: VmTraceOptions, parts: VmTraceParts) {
     this.#options = options;
     this.#text = new VmTraceText(options, parts);
-    this.#codes = new CodeBook(parts.codeOf);
+    this.#codes = new AccountCodes(parts.codeOf);
   }
 
   /** Takes the next entry of `structLogs`; false when no further entries are needed. */

@@ -64,7 +64,7 @@ describe("the nodes of a network", () => {
       kind: "chain",
       facts: { family: "evm", chainId: 1 },
       silent: [
-        { upstream: "b", said: expect.stringMatching(/^no answer within 0.02 s: is the host/) },
+        { upstream: "b", answer: expect.stringMatching(/^no answer within 0.02 s: is the host/) },
         { upstream: "c" },
       ],
     });
@@ -87,7 +87,7 @@ describe("the nodes of a network", () => {
     const all = await found(node("a", answers));
     expect(all).toMatchObject({
       kind: "silent",
-      words: [{ upstream: "a", said: expect.any(String) }],
+      answers: [{ upstream: "a", answer: expect.any(String) }],
     });
   });
 });
@@ -131,9 +131,9 @@ describe("why a node says nothing", () => {
     const close = async (): Promise<void> => undefined;
     const connect = () => ({ send: async () => exchange, close });
     const all = await found({ upstream: "a", secrets: ["secret"], connect });
-    expect(all).toMatchObject({ kind: "silent", words: [{ said: expect.any(String) }] });
-    const [word] = all.kind === "silent" ? all.words : [];
-    expect(String(word?.said).slice(0, said.length)).toBe(said);
+    expect(all).toMatchObject({ kind: "silent", answers: [{ answer: expect.any(String) }] });
+    const [word] = all.kind === "silent" ? all.answers : [];
+    expect(String(word?.answer).slice(0, said.length)).toBe(said);
   });
 });
 

@@ -9,14 +9,14 @@ import type { State } from "../state/state.ts";
 import type { Connection } from "./connection/connection.ts";
 import { readChainId } from "./identity.ts";
 import { withoutSecrets } from "./redact.ts";
-import { askerOf, type Reply } from "./reply.ts";
+import { nodeCallerOf, type Reply } from "./reply.ts";
 
 /** The chain that a node tells, or the reason why it tells none, in plain words without secrets. */
-export type NodeWord = { readonly upstream: string; readonly said: ChainFacts | string };
+export type ChainAnswer = { readonly upstream: string; readonly answer: ChainFacts | string };
 
 export type Discovery =
-  | { readonly kind: "chain"; readonly facts: ChainFacts; readonly silent: readonly NodeWord[] }
-  | { readonly kind: "disagree" | "silent"; readonly words: readonly NodeWord[] };
+  | { readonly kind: "chain"; readonly facts: ChainFacts; readonly silent: readonly ChainAnswer[] }
+  | { readonly kind: "disagree" | "silent"; readonly answers: readonly ChainAnswer[] };
 
 export type NodeToAsk = {
   readonly upstream: string;
@@ -33,26 +33,30 @@ export async function discoverChain(
   options: AskOptions,
   parts: { readonly clock: Clock },
 ): Promise<Discovery> {
-  const words = await Promise.all(nodes.map((node) => wordOf(node, options, parts)));
-  const told = words.flatMap(({ said }) => (typeof said === "string" ? [] : [said]));
+  const answers = await Promise.all(nodes.map((node) => askChain(node, options, parts)));
+  const told = answers.flatMap(({ answer }) => (typeof answer === "string" ? [] : [answer]));
   const [facts, ...others] = told;
-  if (!facts) return { kind: "silent", words };
-  if (others.some((other) => !isSameChain(facts, other))) return { kind: "disagree", words };
-  return { kind: "chain", facts, silent: words.filter(({ said }) => typeof said === "string") };
+  if (!facts) return { kind: "silent", answers };
+  if (others.some((other) => !isSameChain(facts, other))) return { kind: "disagree", answers };
+  return {
+    kind: "chain",
+    facts,
+    silent: answers.filter(({ answer }) => typeof answer === "string"),
+  };
 }
 
 const isSameChain = (one: ChainFacts, other: ChainFacts): boolean =>
   one.family === other.family && one.chainId === other.chainId;
 
 /** Asks one node for its chain, first with the method of EVM nodes, then with that of Conflux nodes. Never rejects. */
-export async function wordOf(
+export async function askChain(
   { upstream, secrets, connect }: NodeToAsk,
   { timeoutMs }: AskOptions,
   { clock }: { readonly clock: Clock },
-): Promise<NodeWord> {
+): Promise<ChainAnswer> {
   const connection = connect();
   const { signal, done } = deadline(timeoutMs, new AbortController().signal, clock);
-  const askIt = askerOf(connection, signal);
+  const askIt = nodeCallerOf(connection, signal);
   const ask = async (method: string): Promise<Reply> =>
     withoutSecrets(await askIt(method), { isOfChain: false }, secrets);
   try {
@@ -61,16 +65,16 @@ export async function wordOf(
       const chainId = await readChainId(family, ask);
       // No chain has the id 0.
       if (typeof chainId === "number" && chainId > 0)
-        return { upstream, said: { family, chainId } };
+        return { upstream, answer: { family, chainId } };
       if (signal.aborted) {
-        const said = `no answer within ${timeoutMs / 1000} s: is the host right, and does a firewall let this machine through?`;
-        return { upstream, said };
+        const answer = `no answer within ${timeoutMs / 1000} s: is the host right, and does a firewall let this machine through?`;
+        return { upstream, answer };
       }
       if (family === "evm") why = typeof chainId === "string" ? chainId : "chain id 0";
     }
-    return { upstream, said: why };
+    return { upstream, answer: why };
   } catch (error) {
-    return { upstream, said: error instanceof Error ? error.message : "no answer" };
+    return { upstream, answer: error instanceof Error ? error.message : "no answer" };
   } finally {
     done();
     await connection.close();

@@ -6,7 +6,7 @@ import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import { type Family, OWN_QUESTIONS } from "../namespaces/known-method.ts";
+import { type Family, GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import type { Pool } from "./pool.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -21,12 +21,12 @@ export class Head {
   /** The highest head seen; -1 before the first. Only a hint: a reorg may lower the head. */
   #known = -1;
   readonly #family: Family;
-  readonly #questions: (typeof OWN_QUESTIONS)["evm"];
+  readonly #calls: (typeof GATEWAY_CALLS)["evm"];
   readonly #upstream: Pick<Pool, "call">;
 
   constructor(options: { family: Family }, parts: { upstream: Pick<Pool, "call"> }) {
     this.#family = options.family;
-    this.#questions = OWN_QUESTIONS[options.family];
+    this.#calls = GATEWAY_CALLS[options.family];
     this.#upstream = parts.upstream;
   }
 
@@ -60,7 +60,7 @@ export class Head {
 
   /** Asks for the number and time of the newest block; on epoch networks of the newest executed epoch. */
   async read(signal: Signal): Promise<{ number: number; timestampMs: number }> {
-    const block = newestBlockIn(await this.#upstream.call(...this.#questions.newestBlock, signal));
+    const block = newestBlockIn(await this.#upstream.call(...this.#calls.newestBlock, signal));
     if (!block) throw errors.upstreamsFailed();
     return { number: block.number, timestampMs: block.seconds * 1000 };
   }
@@ -70,7 +70,7 @@ export class Head {
   }
 
   async #ask(signal: Signal): Promise<number> {
-    const number = numberIn(parsed(await this.#upstream.call(...this.#questions.head, signal)));
+    const number = numberIn(parsed(await this.#upstream.call(...this.#calls.head, signal)));
     // A head that is no number is of no use.
     if (number === undefined) throw errors.upstreamsFailed();
     this.#known = Math.max(this.#known, number);
@@ -141,7 +141,7 @@ export class HeadWatch {
   async #ask(node: WatchedNode): Promise<void> {
     if (this.#asked.has(node)) return;
     this.#asked.add(node);
-    const [method, paramsJson] = OWN_QUESTIONS[this.#family].head;
+    const [method, paramsJson] = GATEWAY_CALLS[this.#family].head;
     // `Upstream.ask` reads the head from the answer.
     await node.ask(method, paramsJson, this.#closing.signal, { purpose: "follow" });
     this.#asked.delete(node);

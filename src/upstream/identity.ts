@@ -5,7 +5,7 @@ import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
-import { type Family, OWN_QUESTIONS } from "../namespaces/known-method.ts";
+import { type Family, GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import type { Reply } from "./reply.ts";
 
 export type IdentityState = "checking" | "usable" | "wrong chain";
@@ -120,7 +120,7 @@ export async function readChainId(
   family: Family,
   ask: (method: string) => Promise<Reply>,
 ): Promise<number | string> {
-  const [method] = OWN_QUESTIONS[family].chainId;
+  const [method] = GATEWAY_CALLS[family].chainId;
   const reply = await ask(method);
   if (reply.kind !== "result") return whyNot(reply, method);
   const value = parsed(reply.json);

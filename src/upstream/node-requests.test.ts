@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Turns, type Work } from "../lib/turns.ts";
-import { Belief } from "./node-requests.ts";
+import { ResultChecker } from "./node-requests.ts";
 import type { Reply } from "./reply.ts";
 
 const resultOf = (bytes: number): Reply => ({ kind: "result", json: Buffer.alloc(bytes, "1") });
 const FALSE = { kind: "failed", reason: "its answer is false", isReported: true };
 
-function belief() {
+function checker() {
   const told: string[] = [];
   const log = { warn: ({ method }: { method: string }) => void told.push(`log ${method}`) };
   const state = { held: 0 };
@@ -19,7 +19,7 @@ function belief() {
       state.held -= bytes;
     },
   };
-  const own = new Belief(
+  const own = new ResultChecker(
     { network: "n", upstream: "a" },
     {
       log: log as never,
@@ -29,43 +29,43 @@ function belief() {
       onLie: (upstream) => void told.push(`lie of ${upstream}`),
     },
   );
-  return { belief: own, told, state };
+  return { checker: own, told, state };
 }
 
 describe("what a node says", () => {
-  it("is judged at once when it is short", () => {
-    const { belief: own } = belief();
+  it("is checked at once when it is short", () => {
+    const { checker: own } = checker();
     const reply = resultOf(10);
-    expect(own.judged(reply, "m", { isFalse: () => false })).toBe(reply);
-    expect(own.judged(reply, "m", {})).toBe(reply);
-    expect(own.judged(reply, "m", { isFalse: () => true })).toEqual(FALSE);
-    expect(own.judged({ kind: "timeout" }, "m", { isFalse: () => true })).toEqual({
+    expect(own.checked(reply, "m", { isFalse: () => false })).toBe(reply);
+    expect(own.checked(reply, "m", {})).toBe(reply);
+    expect(own.checked(reply, "m", { isFalse: () => true })).toEqual(FALSE);
+    expect(own.checked({ kind: "timeout" }, "m", { isFalse: () => true })).toEqual({
       kind: "timeout",
     });
   });
 
-  it("is judged in steps when it is long, and counted as long as it waits for that", async () => {
-    const { belief: own, state } = belief();
+  it("is checked in steps when it is long, and counted as long as it waits for that", async () => {
+    const { checker: own, state } = checker();
     function* areTrue(): Work<boolean> {
       expect(state.held).toBe(100_000);
       yield;
       return false;
     }
     const reply = resultOf(100_000);
-    const judged = own.judged(reply, "m", { isFalse: areTrue });
-    expect(judged).toBeInstanceOf(Promise);
-    expect(await judged).toBe(reply);
+    const checked = own.checked(reply, "m", { isFalse: areTrue });
+    expect(checked).toBeInstanceOf(Promise);
+    expect(await checked).toBe(reply);
     expect(state.held).toBe(0);
   });
 
   it("is told of once and then counted when it is false", async () => {
-    const { belief: own, told } = belief();
+    const { checker: own, told } = checker();
     function* areFalse(): Work<boolean> {
       yield;
       return true;
     }
-    expect(await own.judged(resultOf(100_000), "m", { isFalse: areFalse })).toEqual(FALSE);
-    expect(own.judged(resultOf(1), "m", { isFalse: areFalse })).toEqual(FALSE);
+    expect(await own.checked(resultOf(100_000), "m", { isFalse: areFalse })).toEqual(FALSE);
+    expect(own.checked(resultOf(1), "m", { isFalse: areFalse })).toEqual(FALSE);
     expect(told).toEqual(["counted", "lie of a", "log m", "counted", "lie of a"]);
   });
 });

@@ -1,5 +1,5 @@
 // Sends requests to one upstream, reads and counts its replies, and learns its health, budget and methods from them.
-// `Belief` finds results that cannot be true: the log tells the first lie of an upstream, the metrics each one.
+// `ResultChecker` finds results that cannot be true: the log tells the first lie of an upstream, the metrics each one.
 
 import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
@@ -7,7 +7,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { atOnce, type Turns, type Work } from "../lib/turns.ts";
-import { deadline, TOO_LATE } from "../lib/waiting.ts";
+import { deadline, TIMED_OUT } from "../lib/waiting.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type { RateBudget } from "./budget/rate-budget.ts";
 import type { MissingMethods } from "./capabilities/capabilities.ts";
@@ -33,7 +33,7 @@ export type Urgency = {
   /** The purpose of the call, for metrics: a caller's call, following the chain, checking or probing the node. */
   readonly purpose?: UpstreamRecord["purpose"] | undefined;
   /** The call exceeds the learned limit of its budget, since no other node can answer. */
-  readonly isInsistent?: boolean;
+  readonly exceedsLearnedLimit?: boolean;
 };
 
 export type NodeCall = Pick<
@@ -146,7 +146,7 @@ export class NodeRequests {
     const limited = deadline(timeoutMs, signal, clock);
     const exchange = await connection.send(request, limited.signal, request.reader);
     limited.done();
-    const isLate = exchange.kind === "aborted" && limited.signal.reason === TOO_LATE;
+    const isLate = exchange.kind === "aborted" && limited.signal.reason === TIMED_OUT;
     return isLate ? { kind: "timeout" } : exchange;
   }
 
@@ -191,7 +191,7 @@ const isTooLong = (exchange: Exchange, maxBytes: number | undefined): boolean =>
 /** Whether a result cannot be true; as work in steps where the result may be long. */
 export type IsFalse = (json: Buffer, upstream: string) => boolean | Work<boolean>;
 
-export type BeliefParts = {
+export type ResultCheckerParts = {
   readonly log: Pick<Logger, "warn">;
   readonly metrics: Pick<Metrics, "upstreamLied">;
   readonly turns: Pick<Turns, "do">;
@@ -201,8 +201,8 @@ export type BeliefParts = {
   readonly onLie?: ((upstream: string) => void) | undefined;
 };
 
-/** Results of up to this many bytes are judged at once, in a fifth of a millisecond at most. */
-const JUDGED_AT_ONCE = 32_768;
+/** Results of up to this many bytes are checked at once, in a fifth of a millisecond at most. */
+const CHECKED_AT_ONCE = 32_768;
 
 /** The number of bytes of an impossible result that operators see. */
 const SAID_BYTES = 240;
@@ -210,7 +210,7 @@ const NOT_SO = "the answer contradicts the call, or facts that are proven about 
 
 const FALSE: Reply = { kind: "failed", reason: "its answer is false", isReported: true };
 
-export type Judging = {
+export type ResultCheckOptions = {
   /** Finds a result that cannot be true: then the upstream is reported as a liar, and the call goes to the next one. */
   readonly isFalse?: IsFalse | undefined;
   /** Is called for each result that cannot be true. */
@@ -219,33 +219,33 @@ export type Judging = {
   readonly asker?: { readonly memory?: MemoryHolder | undefined } | undefined;
 };
 
-export class Belief {
+export class ResultChecker {
   #hasLied = false;
   readonly #options: { readonly network: string; readonly upstream: string };
-  readonly #parts: BeliefParts;
+  readonly #parts: ResultCheckerParts;
 
-  constructor(options: { network: string; upstream: string }, parts: BeliefParts) {
+  constructor(options: { network: string; upstream: string }, parts: ResultCheckerParts) {
     this.#options = options;
     this.#parts = parts;
   }
 
-  /** Returns the reply, or a failure in place of a result that cannot be true; a promise where judging takes long. */
-  judged(
+  /** Returns the reply, or a failure in place of a result that cannot be true; a promise where the check takes long. */
+  checked(
     reply: Reply,
     method: string,
-    { isFalse, onFalse, asker }: Judging,
+    { isFalse, onFalse, asker }: ResultCheckOptions,
   ): Reply | Promise<Reply> {
     if (reply.kind !== "result" || !isFalse) return reply;
     const { json } = reply;
-    const judge = (isCaught: boolean): Reply => {
+    const verdict = (isCaught: boolean): Reply => {
       if (!isCaught) return reply;
       onFalse?.();
       return this.#caught(method, json);
     };
     const found = isFalse(json, this.#options.upstream);
-    if (typeof found !== "boolean" && json.length > JUDGED_AT_ONCE)
-      return this.#inTurns(found, json.length, asker?.memory).then(judge);
-    return judge(typeof found === "boolean" ? found : atOnce(found));
+    if (typeof found !== "boolean" && json.length > CHECKED_AT_ONCE)
+      return this.#inTurns(found, json.length, asker?.memory).then(verdict);
+    return verdict(typeof found === "boolean" ? found : atOnce(found));
   }
 
   async #inTurns(
@@ -275,19 +275,19 @@ export class Belief {
 }
 
 /** The reason with which an attempt is aborted when another upstream replied first. */
-export const OUTRUN = new Error("another node answered first");
+export const LOST_RACE = new Error("another node answered first");
 
 /** How long a call of this cost has to wait for the budget, in milliseconds; 0: the call may go. */
 export function budgetWaitMs(
-  budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBeExceeded">,
+  budget: Pick<RateBudget, "waitMs" | "mayExceedLearnedLimit" | "mayBeExceeded">,
   cost: number,
-  { purpose, isInsistent = false }: Urgency,
+  { purpose, exceedsLearnedLimit = false }: Urgency,
   now?: number,
 ): number {
   const mustGo = purpose === "check";
   // Calls that follow the chain go before those of callers, where the budget's limit is only learned.
   const mayPress =
-    (isInsistent && budget.mayBeTried(cost)) ||
+    (exceedsLearnedLimit && budget.mayExceedLearnedLimit(cost)) ||
     (purpose === "follow" && budget.mayBeExceeded(cost));
   return mustGo || mayPress ? 0 : budget.waitMs(cost, now);
 }
@@ -297,27 +297,27 @@ export function endingOf(
   reply: Reply,
   { signal, isNoFault }: { readonly signal: Signal; readonly isNoFault: boolean },
 ): AttemptEnding {
-  if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
+  if (reply.kind === "aborted" && signal.reason === LOST_RACE) return "superseded";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
   if (isNoFault) return "aborted";
-  return reply.kind === "failed" && reply.isReported ? "failed inside" : reply.kind;
+  return reply.kind === "failed" && reply.isReported ? "reported failure" : reply.kind;
 }
 
 /** Whether a reply suggests that the node is gone, or has been replaced by another one. */
 export const isSuspicious = (reply: Reply): boolean =>
   reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
 
-/** Learns the node's methods and its budget from a reply. @param call.way As in `AskOptions`. */
+/** Learns the node's methods and its budget from a reply. @param call.variant As in `AskOptions`. */
 export function learnFrom(
   reply: Reply,
-  call: { readonly way: string; readonly sentAtMs: number },
+  call: { readonly variant: string; readonly sentAtMs: number },
   node: {
     readonly missing: Pick<MissingMethods, "found" | "remember">;
     readonly budget: Pick<RateBudget, "answered" | "limited">;
   },
 ): void {
-  if (reply.kind === "result") node.missing.found(call.way);
+  if (reply.kind === "result") node.missing.found(call.variant);
   if (reply.kind === "result" || reply.kind === "refused") node.budget.answered(call.sentAtMs);
   if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
-  if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.way);
+  if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.variant);
 }

@@ -2,10 +2,16 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { WorkKind } from "../namespaces/known-method.ts";
-import { FairQueue, type HurriedAsker, NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
+import {
+  type AskerWithDeadline,
+  FairQueue,
+  NodeTurns,
+  type NoTurn,
+  type Turn,
+} from "./node-turns.ts";
 
 const never = new AbortController().signal;
-const askerOf = (holder: string, remainingMs = 30_000, client = "c"): HurriedAsker => ({
+const askerOf = (holder: string, remainingMs = 30_000, client = "c"): AskerWithDeadline => ({
   ...{ holder, client, weight: 1, remainingMs },
 });
 
@@ -24,7 +30,7 @@ function turnsOf(slots: number, together = 1) {
     held.push(turn);
     return turn.kind;
   };
-  const begin = async (own: HurriedAsker, signal = never, group?: WorkKind) => {
+  const begin = async (own: AskerWithDeadline, signal = never, group?: WorkKind) => {
     const turn = turns.begin(own, signal, group);
     return take(turn instanceof Promise ? await turn : turn);
   };
@@ -118,7 +124,7 @@ describe("turns at a node", () => {
 });
 
 describe("a turn that several calls share", () => {
-  const askers = (holder: string, count: number): HurriedAsker[] =>
+  const askers = (holder: string, count: number): AskerWithDeadline[] =>
     Array.from({ length: count }, () => askerOf(holder));
 
   it("is one slot, until the last of them has its answer", async () => {

@@ -8,7 +8,7 @@ import type { WorkKind } from "../namespaces/known-method.ts";
 import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 
 /** An asker with a deadline. */
-export type HurriedAsker = Asker & {
+export type AskerWithDeadline = Asker & {
   /** The time until the deadline, in milliseconds. */
   readonly remainingMs: number;
   /** The key for which the bytes of arriving answers count. */
@@ -80,7 +80,7 @@ export class NodeTurns {
    * @returns A promise only where the call has to wait.
    */
   begin(
-    asker: HurriedAsker,
+    asker: AskerWithDeadline,
     signal: Signal,
     group?: WorkKind,
   ): Turn | NoTurn | Promise<Turn | NoTurn> {
@@ -123,7 +123,7 @@ export class NodeTurns {
   }
 
   #wait(
-    asker: HurriedAsker,
+    asker: AskerWithDeadline,
     group: WorkKind | undefined,
     signal: Signal,
   ): NoTurn | Promise<Turn | NoTurn> {

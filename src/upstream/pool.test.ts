@@ -287,8 +287,8 @@ describe("single nodes", () => {
     });
     const session: Session = { node: undefined };
     expect(await outcome("m", undefined, { session })).toBe('"a"');
-    pool.nodes[0]?.standsAt({ number: 1, hash: undefined }, false);
-    pool.nodes[1]?.standsAt({ number: 9, hash: undefined }, false);
+    pool.nodes[0]?.noteHead({ number: 1, hash: undefined }, false);
+    pool.nodes[1]?.noteHead({ number: 9, hash: undefined }, false);
     expect(await outcome("m")).toBe('"b"');
     expect(await outcome("m", undefined, { session })).toBe('"a"');
     expect(asked).toEqual(["a m", "b m", "a m"]);
@@ -306,7 +306,7 @@ describe("single nodes", () => {
       b: saying('"result":"b"'),
     });
     for (const [index, number] of heads.entries())
-      pool.nodes[index]?.standsAt({ number, hash: undefined }, false);
+      pool.nodes[index]?.noteHead({ number, hash: undefined }, false);
     expect(await outcome("m", undefined, { block })).toBe(`"${want}"`);
   });
 
@@ -323,8 +323,8 @@ describe("single nodes", () => {
       a: saying(slow),
       b: saying('"result":"old"'),
     });
-    pool.nodes[0]?.standsAt({ number: 9, hash: undefined }, false);
-    pool.nodes[1]?.standsAt({ number: 5, hash: undefined }, false);
+    pool.nodes[0]?.noteHead({ number: 9, hash: undefined }, false);
+    pool.nodes[1]?.noteHead({ number: 5, hash: undefined }, false);
     const call = outcome(method, undefined, options);
     await clock.advance(500);
     await clock.advance(50);
@@ -337,8 +337,8 @@ describe("single nodes", () => {
       a: saying('"result":"a"'),
       b: saying('"result":"b"'),
     });
-    pool.nodes[0]?.standsAt({ number: 100, hash: undefined }, true);
-    pool.nodes[1]?.standsAt({ number: 90, hash: undefined }, false);
+    pool.nodes[0]?.noteHead({ number: 100, hash: undefined }, true);
+    pool.nodes[1]?.noteHead({ number: 90, hash: undefined }, false);
     expect(await outcome("m", undefined, { block: 90 })).toBe('"b"');
   });
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { errors, isMethodMissing, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Occupancy } from "../lib/mutex.ts";
+import { UseCount } from "../lib/mutex.ts";
 import { matcherOf } from "../lib/pattern.ts";
 import { within } from "../lib/waiting.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
@@ -15,7 +15,7 @@ import { CallDriver, type CallDriverParts, type DriverEnds } from "./asking/call
 import type { CallEnds, CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
-import type { KnownReaches } from "./capabilities/kept-capabilities.ts";
+import type { KnownReaches } from "./capabilities/capability-store.ts";
 import type { DrainMark } from "./drains.ts";
 import { HeadTimes } from "./health/head-times.ts";
 import { headInReply } from "./reply.ts";
@@ -50,7 +50,7 @@ export class Pool {
   readonly #network: NetworkCalls;
   readonly #driverParts: CallDriverParts;
   /** The calls in flight that began with the present upstreams. */
-  #callers = new Occupancy();
+  #callers = new UseCount();
   /** Resolves when all upstreams that left the configuration are closed. */
   #leaving: Promise<unknown> = Promise.resolve();
   readonly #closing = new AbortController();
@@ -133,7 +133,7 @@ export class Pool {
     this.#options = options;
     this.#agreementOn = rulesByMethod(options.agreement);
     this.#network.reconfigure(options);
-    this.#callers = new Occupancy();
+    this.#callers = new UseCount();
     const left = letGo(gone, { withinMs, signal: this.#closing.signal }, { callers, clock }).then(
       () => {
         for (const { name } of gone)
@@ -235,16 +235,16 @@ export class Pool {
     noteHead: ({ traits, paramsJson }, reply) => {
       this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
     },
-    whyNobody: (error, method) => this.#whyNobody(error, method),
+    noAnswerError: (error, method) => this.#noAnswerError(error, method),
   };
 
   /** Replaces "method not found" where only drained upstreams have the method: the method exists, but not now. */
-  #whyNobody(error: unknown, method: string): unknown {
+  #noAnswerError(error: unknown, method: string): unknown {
     if (this.#drained.size === 0 || !(error instanceof RpcError) || !isMethodMissing(error))
       return error;
     const mayHaveIt = (node: Upstream): boolean =>
       isUsable(node) && this.#drained.has(node.name) && !node.isMissing(method);
-    return this.#upstreams.some(mayHaveIt) ? errors.methodSpared(method, error) : error;
+    return this.#upstreams.some(mayHaveIt) ? errors.methodOnlyDrained(method, error) : error;
   }
 
   #driver(question: UpstreamQuestion): CallDriver {
@@ -282,14 +282,14 @@ export class Pool {
 type PoolOfCall = {
   readonly noteHead: (question: UpstreamQuestion, reply: FinalReply) => void;
   /** @returns The error for the caller. */
-  readonly whyNobody: (error: unknown, method: string) => unknown;
+  readonly noAnswerError: (error: unknown, method: string) => unknown;
 };
 
 type PoolCallParts = {
   readonly question: UpstreamQuestion;
   readonly ends: CallEnds;
   /** Counts the calls that began with the same upstreams of the pool. */
-  readonly callers: Pick<Occupancy, "leave">;
+  readonly callers: Pick<UseCount, "leave">;
   readonly pool: PoolOfCall;
 };
 
@@ -312,7 +312,7 @@ class PoolCall implements DriverEnds {
   failed(error: unknown): void {
     const { question, ends, callers, pool } = this.#parts;
     callers.leave();
-    ends.failed(pool.whyNobody(error, question.method));
+    ends.failed(pool.noAnswerError(error, question.method));
   }
 }
 
@@ -341,14 +341,14 @@ const isUsable = ({ state }: Upstream): boolean => state === "usable";
 
 /** The present state of an upstream, for metrics. */
 const snapshotOf = (
-  { name, health, turns, budget, capabilities, head, isElsewhere }: Upstream,
+  { name, health, turns, budget, capabilities, head, isOnOtherBranch }: Upstream,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
 ): Omit<UpstreamSnapshot, "drained"> => ({
   upstream: name,
   head: head?.number,
   lagBlocks: head ? Math.max(0, heads.highest - head.number) : 0,
   lagSeconds: head ? heads.secondsBehind(head.number) : 0,
-  isElsewhere,
+  isOnOtherBranch,
   inFlight: health.inFlight,
   waiting: turns.waiting,
   groups: health.workKinds.map((group) => ({ group, ...health.ofKind(group) })),
@@ -399,7 +399,7 @@ async function untilReady(
 async function letGo(
   nodes: readonly Upstream[],
   { withinMs, signal }: { readonly withinMs: number; readonly signal: Signal },
-  { callers, clock }: { callers: Occupancy; clock: Clock },
+  { callers, clock }: { callers: UseCount; clock: Clock },
 ): Promise<void> {
   if (nodes.length === 0) return;
   const giveUpAt = clock.now() + withinMs;

@@ -7,12 +7,12 @@ import { BEFORE_ID, BEHIND_ID, parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { AnsweredExchange, Connection, Exchange } from "./connection/connection.ts";
-import { BUSY_NODES, toldPauseMs } from "./error-dialects/busy-nodes.ts";
-import { type Dialect, fits, type Lack, type Saying } from "./error-dialects/dialect.ts";
+import { BUSY_NODES, statedPauseMs } from "./error-dialects/busy-nodes.ts";
+import { type Dialect, fits, type Lack, type ReplyWording } from "./error-dialects/dialect.ts";
 import { FAILING_NODES, REFUSED_ACCOUNTS } from "./error-dialects/failing-nodes.ts";
-import { HONEST_REFUSALS } from "./error-dialects/honest-refusals.ts";
 import { LACKING_BLOCKS, LACKING_HISTORY, LACKING_STATE } from "./error-dialects/lacking-data.ts";
 import { LACKING_METHODS, UNPAID_METHODS } from "./error-dialects/lacking-methods.ts";
+import { UNIVERSAL_REFUSALS } from "./error-dialects/universal-refusals.ts";
 
 export type Reply =
   | { readonly kind: "result"; readonly json: Buffer }
@@ -69,10 +69,13 @@ function membersBetween(method: string): string {
   return lastMembers.json;
 }
 
-export type Asker = (method: string, paramsJson?: string) => Promise<Reply>;
+export type NodeCaller = (method: string, paramsJson?: string) => Promise<Reply>;
 
 /** Asks one node, without a pool. @param signal Aborts all calls; left out: only the connection's timeout ends them. */
-export function askerOf(connection: Pick<Connection, "send">, signal: Signal = NEVER): Asker {
+export function nodeCallerOf(
+  connection: Pick<Connection, "send">,
+  signal: Signal = NEVER,
+): NodeCaller {
   let lastId = 0;
   return async (method, paramsJson = "[]") => {
     const id = nextRequestId(lastId);
@@ -202,7 +205,7 @@ function readAnswer(exchange: AnsweredExchange, id: number, method: string | und
   }
   if (!result) return readBareText(exchange, members !== undefined);
   if (status === 429)
-    return busy(exchange, { saying: { status, code: undefined, text: "" }, row: undefined });
+    return busy(exchange, { wording: { status, code: undefined, text: "" }, row: undefined });
   if (status >= 300) return failed(`HTTP ${status}`);
   if (answered !== String(id)) return failed("answer to another call");
   return isValue(body, result)
@@ -229,28 +232,29 @@ function readError(json: string, exchange: AnsweredExchange, method: string | un
   const error = parsed(json);
   const { code, message, data } = (error ?? {}) as Record<string, unknown>;
   const text = [message, error].find((value) => typeof value === "string") ?? "";
-  const saying: Saying = {
+  const wording: ReplyWording = {
     status,
     code: typeof code === "number" ? code : undefined,
     text: text.slice(0, READ_CHARACTERS),
     method,
   };
-  const row = dialectOf(saying);
-  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { saying, data, row });
+  const row = dialectOf(wording);
+  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { wording, data, row });
   if (row?.means.kind === "missing" || row?.means.kind === "failed") return row.means;
-  if (saying.code === undefined) return failed(status < 300 ? "malformed error" : `HTTP ${status}`);
-  if (!row && isFailure(status) && !isRevert(saying)) return failed(`HTTP ${status}`);
-  return { kind: "refused", code: saying.code, message: text, json, lacks: row?.means.lacks };
+  if (wording.code === undefined)
+    return failed(status < 300 ? "malformed error" : `HTTP ${status}`);
+  if (!row && isFailure(status) && !isRevert(wording)) return failed(`HTTP ${status}`);
+  return { kind: "refused", code: wording.code, message: text, json, lacks: row?.means.lacks };
 }
 
 /** Reads a body that is no JSON-RPC response: a proxy's page, a provider's text, or an answer that was cut off. */
 function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
   const { status, body } = exchange;
   const text = body.toString("utf8", 0, READ_CHARACTERS);
-  const saying = { status, code: undefined, text };
+  const wording = { status, code: undefined, text };
   const isCutOff = !isObject && /^\s*[{[]/.test(text); // then its texts are data, not the node's words
-  const row = isCutOff ? undefined : dialectOf(saying);
-  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { saying, row });
+  const row = isCutOff ? undefined : dialectOf(wording);
+  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { wording, row });
   if (row?.means.kind === "missing") return row.means;
   if (status >= 300) return failed(`HTTP ${status}`);
   return failed(isObject ? "answer without a result" : "malformed answer");
@@ -261,10 +265,10 @@ const isFailure = (status: number): boolean => status === 401 || status === 403 
 
 const busy = (
   { retryAfterMs }: AnsweredExchange,
-  { saying, data, row }: { saying: Saying; data?: unknown; row: Dialect | undefined },
+  { wording, data, row }: { wording: ReplyWording; data?: unknown; row: Dialect | undefined },
 ): Reply => ({
   kind: "busy",
-  retryAfterMs: retryAfterMs ?? toldPauseMs(saying.text, data) ?? row?.pauseMs,
+  retryAfterMs: retryAfterMs ?? statedPauseMs(wording.text, data) ?? row?.pauseMs,
 });
 
 /** All dialects; the first row that fits counts. */
@@ -272,7 +276,7 @@ export const DIALECTS: readonly Dialect[] = [
   ...LACKING_BLOCKS,
   ...LACKING_STATE, // before history: "state at block 5 is pruned" is not about the block
   ...LACKING_HISTORY,
-  ...HONEST_REFUSALS, // before all rows that blame the node
+  ...UNIVERSAL_REFUSALS, // before all rows that blame the node
   ...BUSY_NODES, // before refused accounts: an account that is used up is not refused
   ...UNPAID_METHODS,
   ...LACKING_METHODS,
@@ -281,9 +285,9 @@ export const DIALECTS: readonly Dialect[] = [
 ];
 
 /** Whether the error is a revert: its words are the contract's, so no dialect row is about them. */
-const isRevert = ({ code, text }: Saying): boolean =>
+const isRevert = ({ code, text }: ReplyWording): boolean =>
   code === 3 || /\brevert|\bVM (Exception|execution error)/i.test(text);
 
 /** The dialect row for an error; undefined when no row fits. */
-export const dialectOf = (saying: Saying): Dialect | undefined =>
-  isRevert(saying) ? undefined : DIALECTS.find((row) => fits(row, saying));
+export const dialectOf = (wording: ReplyWording): Dialect | undefined =>
+  isRevert(wording) ? undefined : DIALECTS.find((row) => fits(row, wording));

@@ -6,8 +6,8 @@ import {
   budgetWaitMs,
   endingOf,
   isSuspicious,
+  LOST_RACE,
   learnFrom,
-  OUTRUN,
   type Urgency,
 } from "./node-requests.ts";
 import type { Pool } from "./pool.ts";
@@ -191,7 +191,7 @@ async function limited() {
   };
   const refuse = async (): Promise<void> => {
     answer = LIMITED;
-    await ask({ isInsistent: true });
+    await ask({ exceedsLearnedLimit: true });
     asked.length = 0;
   };
   return { ask, asked, useUp, refuse };
@@ -200,7 +200,11 @@ async function limited() {
 describe("a node whose limit is only learned", () => {
   it.each<{ rule: string; options: AskOptions; want: string }>([
     { rule: "is not asked beyond it", options: {}, want: "busy" },
-    { rule: "is when nobody else can answer", options: { isInsistent: true }, want: "result" },
+    {
+      rule: "is when nobody else can answer",
+      options: { exceedsLearnedLimit: true },
+      want: "result",
+    },
     { rule: "is to follow the chain", options: { purpose: "follow" }, want: "result" },
     { rule: "is to check it", options: { purpose: "check" }, want: "result" },
     { rule: "is not probed beyond it", options: { purpose: "probe" }, want: "busy" },
@@ -211,7 +215,7 @@ describe("a node whose limit is only learned", () => {
     expect(asked).toEqual(want === "busy" ? [] : ["a m"]);
   });
 
-  it.each<AskOptions>([{ isInsistent: true }, { purpose: "follow" }])(
+  it.each<AskOptions>([{ exceedsLearnedLimit: true }, { purpose: "follow" }])(
     "is left alone for as long as it says, also by a call with %o",
     async (options) => {
       const { ask, asked, useUp, refuse } = await limited();
@@ -329,12 +333,17 @@ describe("a call of cost 5 while the budget makes it wait for 40 ms", () => {
     { who: "that checks the node goes", urgency: { purpose: "check" }, want: 0 },
     { who: "that probes it waits", urgency: { purpose: "probe" }, tried: true, want: 40 },
     {
-      who: "that insists goes if it may be tried",
-      urgency: { isInsistent: true },
+      who: "that exceeds a learned limit goes if it may",
+      urgency: { exceedsLearnedLimit: true },
       tried: true,
       want: 0,
     },
-    { who: "that insists waits if not", urgency: { isInsistent: true }, exceeded: true, want: 40 },
+    {
+      who: "that exceeds a learned limit waits if it may not",
+      urgency: { exceedsLearnedLimit: true },
+      exceeded: true,
+      want: 40,
+    },
     {
       who: "that follows goes if the rate may be exceeded",
       urgency: { purpose: "follow" },
@@ -345,7 +354,7 @@ describe("a call of cost 5 while the budget makes it wait for 40 ms", () => {
   ])("$who", ({ urgency, tried, exceeded, want }) => {
     const budget = {
       waitMs: (cost: number) => (cost === 5 ? 40 : 0),
-      mayBeTried: (cost: number) => cost === 5 && tried === true,
+      mayExceedLearnedLimit: (cost: number) => cost === 5 && tried === true,
       mayBeExceeded: (cost: number) => cost === 5 && exceeded === true,
     };
     expect(budgetWaitMs(budget, 5, urgency)).toBe(want);
@@ -359,7 +368,7 @@ describe("what a call's end says of the node", () => {
     { reply: { kind: "missing" }, call: "missing" },
     { reply: busy, call: "busy" },
     { reply: failed, call: "failed", probe: "aborted", isSuspect: true },
-    { reply: told, call: "failed inside", probe: "aborted" },
+    { reply: told, call: "reported failure", probe: "aborted" },
     { reply: { kind: "timeout" }, call: "timeout", probe: "aborted", isSuspect: true },
     { reply: { kind: "aborted" }, call: "aborted" },
   ])("$reply.kind: $call", ({ reply, call, probe = call, isSuspect = false }) => {
@@ -370,8 +379,8 @@ describe("what a call's end says of the node", () => {
   });
 
   it("is that another one was faster, when it was given up for that", () => {
-    const asked = { signal: AbortSignal.abort(OUTRUN), isNoFault: false };
-    expect(endingOf({ kind: "aborted" }, asked)).toBe("outrun");
+    const asked = { signal: AbortSignal.abort(LOST_RACE), isNoFault: false };
+    expect(endingOf({ kind: "aborted" }, asked)).toBe("superseded");
     expect(endingOf(result, asked)).toBe("result");
   });
 });
@@ -390,15 +399,15 @@ describe("what is learned from a reply", () => {
     const seen: string[] = [];
     const note = (what: string): void => void seen.push(what);
     const missing = {
-      found: (way: string) => note(`has ${way}`),
-      remember: (way: string) => note(`lacks ${way}`),
+      found: (variant: string) => note(`has ${variant}`),
+      remember: (variant: string) => note(`lacks ${variant}`),
     };
     const budget = {
       answered: (sentAt: number) => note(`took one of ${sentAt}`),
       limited: (ms: number | undefined, sentAt: number) =>
         note(`refused one of ${sentAt} for ${ms}`),
     };
-    learnFrom(reply, { way: "m with x", sentAtMs: 9 }, { missing, budget });
+    learnFrom(reply, { variant: "m with x", sentAtMs: 9 }, { missing, budget });
     expect(seen).toEqual(want);
   });
 });

@@ -4,7 +4,7 @@ import type { MethodTraits, WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
 import { BatchSizes } from "./capabilities/batch-sizes.ts";
 import { Capabilities } from "./capabilities/capabilities.ts";
-import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
+import { CapabilityStore } from "./capabilities/capability-store.ts";
 import { Prober } from "./capabilities/prober.ts";
 import type { SubscriptionListener } from "./connection/connection.ts";
 import { Health, type OpenCall } from "./health/health.ts";
@@ -16,12 +16,12 @@ import {
   type PendingListener,
 } from "./node-announcements.ts";
 import {
-  Belief,
   budgetWaitMs,
   endingOf,
   isSuspicious,
   learnFrom,
   NodeRequests,
+  ResultChecker,
   type Urgency,
 } from "./node-requests.ts";
 import { NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
@@ -44,12 +44,12 @@ export class Upstream {
   /** The newest block that the node told of. */
   head: NodeHead | undefined;
   /** Whether the node's head is on another branch than the followed one. */
-  isElsewhere = false;
+  isOnOtherBranch = false;
   #state: IdentityState = "checking";
   #isClosed = false;
-  readonly #belief: Belief;
+  readonly #resultChecker: ResultChecker;
   readonly #identity: Identity;
-  readonly #kept: KeptCapabilities;
+  readonly #kept: CapabilityStore;
   /** undefined where the configuration turns probes off. */
   readonly #prober: Prober | undefined;
   readonly #secrets: readonly string[];
@@ -72,9 +72,9 @@ export class Upstream {
     );
     this.turns = new NodeTurns({ slots: slotsOf(options) }, { ...parts, sizes: this.#sizes });
     this.budget = new RateBudget({ network, upstream: name, ...rate }, parts);
-    this.#belief = new Belief({ network, upstream: name }, parts);
+    this.#resultChecker = new ResultChecker({ network, upstream: name }, parts);
     const { capabilities } = this;
-    this.#kept = new KeptCapabilities({ network, upstream: name, url }, { ...parts, capabilities });
+    this.#kept = new CapabilityStore({ network, upstream: name, url }, { ...parts, capabilities });
     this.#prober = options.probe ? this.#makeProber() : undefined;
     // When a breaker opens or the node stops answering, the identity check asks the node until it answers.
     this.health = new Health(parts, () => this.#recheckIdentity());
@@ -109,16 +109,16 @@ export class Upstream {
     return this.capabilities.missing.has(method);
   }
 
-  /** @param name A method, or a way to call one. */
+  /** @param name A method, or the name of a variant of one. */
   rememberMissing(name: string): void {
     this.capabilities.missing.remember(name);
   }
 
-  /** Notes the node's head. @param isElsewhere Whether the head is on another branch than the followed one. */
-  standsAt(head: NodeHead, isElsewhere: boolean): void {
+  /** Notes the node's head. @param isOnOtherBranch Whether the head is on another branch than the followed one. */
+  noteHead(head: NodeHead, isOnOtherBranch: boolean): void {
     this.head = head;
-    this.isElsewhere = isElsewhere;
-    if (!isElsewhere) this.#parts.heads.saw(head.number);
+    this.isOnOtherBranch = isOnOtherBranch;
+    if (!isOnOtherBranch) this.#parts.heads.saw(head.number);
   }
 
   /**
@@ -169,22 +169,22 @@ export class Upstream {
     };
     return this.#requests.send(wanted, signal, ({ reply, cameAtMs }) => {
       const sent: SentCall = { asked, turn, call, sentAtMs, cameAtMs };
-      const judged = this.#belief.judged(reply, method, options);
-      return judged instanceof Promise
-        ? judged.then((believed) => this.#heard(believed, sent))
-        : this.#heard(judged, sent);
+      const checked = this.#resultChecker.checked(reply, method, options);
+      return checked instanceof Promise
+        ? checked.then((believed) => this.#heard(believed, sent))
+        : this.#heard(checked, sent);
     });
   }
 
   #heard(reply: Reply, sent: SentCall): Reply {
     const { asked, turn, sentAtMs } = sent;
     const { paramsJson, options, traits } = asked;
-    // The turn ends only after the reply was judged: otherwise replies would pile up.
+    // The turn ends only after the reply was checked: otherwise replies would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, sent);
     this.capabilities.learnFrom(traits, reply, options.position);
     const head = headInReply(traits, paramsJson, reply);
-    if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
+    if (head !== undefined) this.noteHead({ number: head, hash: undefined }, this.isOnOtherBranch);
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
   }
 
@@ -201,7 +201,7 @@ export class Upstream {
 
   #learn(reply: Reply, { asked, call, sentAtMs, cameAtMs }: SentCall): void {
     const { method, signal, options } = asked;
-    const { purpose, way = method } = options;
+    const { purpose, variant = method } = options;
     const isNoFault = purpose === "probe"; // a probe may ask for data that the node is not made for
     // An upstream whose reply is too long for the gateway is healthy.
     if (reply.kind === "failed" && (reply.isTooLarge || reply.isCrowded)) {
@@ -210,7 +210,7 @@ export class Upstream {
     }
     this.health.close(call, endingOf(reply, { signal, isNoFault }), cameAtMs);
     const { budget, capabilities } = this;
-    learnFrom(reply, { way, sentAtMs }, { budget, missing: capabilities.missing });
+    learnFrom(reply, { variant, sentAtMs }, { budget, missing: capabilities.missing });
     if (reply.kind === "busy") this.#sizes.failed(call.workKind, sentAtMs); // the node may count each member of a batch
     if (!isNoFault && isSuspicious(reply)) this.#recheckIdentity();
   }
@@ -235,7 +235,7 @@ export class Upstream {
    */
   watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onHead: HeadListener["onHead"] = (head) => {
-      this.standsAt(head, false); // until the follower corrects it
+      this.noteHead(head, false); // until the follower corrects it
       listener.onHead(head);
     };
     return this.#announcements.watchHeads({ onHead, onEnd: () => listener.onEnd() }, signal);

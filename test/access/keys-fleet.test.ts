@@ -9,9 +9,9 @@ import {
   runCommand,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
-import { withinASecond } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { withinASecond } from "../support/served-time.ts";
 
 const isHere = hasRedis && anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 

@@ -14,8 +14,8 @@ import {
   runCommand,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
-import { withinASecond } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { withinASecond } from "../support/served-time.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 

@@ -5,8 +5,8 @@ import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope, post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 

@@ -5,10 +5,10 @@ import {
   type RunningGateway,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
-import { withinASecond as isSoWithinASecond } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { asker, TOKEN } from "../support/scripted-admin.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { withinASecond as isSoWithinASecond } from "../support/served-time.ts";
 
 let node: ScriptedNode;
 let gateway: RunningGateway;

@@ -9,8 +9,8 @@ import {
   startExecutionChain,
 } from "../support/execution-chain.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { stopwatch } from "../support/served-time.ts";
 import {
   again,
   announced,

@@ -65,17 +65,17 @@ function expectLookupsToAgree(
     expect(String(block?.receipts())).toBe(told("eth_getBlockReceipts", block?.hash));
   }
   for (const hash of seen) {
-    const expected = model.place(hash);
-    const place = view.transaction(hash);
+    const expected = model.position(hash);
+    const position = view.transaction(hash);
     if (!expected || expected.block.number < view.tail) {
-      expect(place).toBeUndefined();
+      expect(position).toBeUndefined();
       continue;
     }
-    expect([place?.block.hash, place?.index]).toEqual([expected.block.hash, expected.index]);
-    expect(String(place?.block.transaction(expected.index))).toBe(
+    expect([position?.block.hash, position?.index]).toEqual([expected.block.hash, expected.index]);
+    expect(String(position?.block.transaction(expected.index))).toBe(
       answerOf(model, "eth_getTransactionByHash", [hash]),
     );
-    expect(String(place?.block.receipt(expected.index))).toBe(
+    expect(String(position?.block.receipt(expected.index))).toBe(
       answerOf(model, "eth_getTransactionReceipt", [hash]),
     );
   }

@@ -64,8 +64,8 @@ function problemsOfBlock(store: BlockTables, block: StoredBlock): string[] {
     receipts.length === transactions.length &&
     receipts.every(({ blockHash }) => blockHash === block.hash);
   const areFound = transactions.every(({ hash }, index) => {
-    const place = store.transactionPosition(hash);
-    return place?.number === block.number && place.index === index;
+    const position = store.transactionPosition(hash);
+    return position?.number === block.number && position.index === index;
   });
   return [
     ...(isWhole ? [] : [`block ${block.number} has other receipts`]),

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { type FollowedChain, followChain, ModelNode } from "../support/followed-chain.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
-import { within } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { within } from "../support/served-time.ts";
 
 let close: () => Promise<void>;
 
@@ -41,7 +41,7 @@ it.each([
 ])("does not follow one node to a branch that is %s", async (_, depth) => {
   const { first, second, nodes, ...followed } = await openTwo(1);
   first.reorganise(depth, 1);
-  await until("the first node is found elsewhere", async () => nodes[0].isElsewhere);
+  await until("the first node is found elsewhere", async () => nodes[0].isOnOtherBranch);
   expect(headIs(followed, second)).toBe(true);
   second.extend(1);
   await until("the chain goes on", async () => headIs(followed, second));
@@ -50,7 +50,7 @@ it.each([
 it("follows both to a branch that is as high", async () => {
   const { first, second, nodes, ...followed } = await openTwo(1);
   first.reorganise(1, 1);
-  await until("the first node is found elsewhere", async () => nodes[0].isElsewhere);
+  await until("the first node is found elsewhere", async () => nodes[0].isOnOtherBranch);
   second.reorganise(1, 1);
   await until("both are followed", async () => headIs(followed, second));
   expect(headIs(followed, first)).toBe(true);
@@ -59,10 +59,10 @@ it("follows both to a branch that is as high", async () => {
 it("follows one node to a branch that is two blocks longer", async () => {
   const { first, nodes, ...followed } = await openTwo(1);
   first.reorganise(1, 1);
-  await until("the first node is found elsewhere", async () => nodes[0].isElsewhere);
+  await until("the first node is found elsewhere", async () => nodes[0].isOnOtherBranch);
   first.extend(2);
   await until("it is followed", async () => headIs(followed, first));
-  expect(nodes.map(({ isElsewhere }) => isElsewhere)).toEqual([false, true]);
+  expect(nodes.map(({ isOnOtherBranch }) => isOnOtherBranch)).toEqual([false, true]);
 });
 
 it("follows a node to a branch that is as high when the other one is away", async () => {

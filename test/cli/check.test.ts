@@ -7,7 +7,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { traitsOf } from "../../src/methods/catalogue.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { Capabilities } from "../../src/upstream/capabilities/capabilities.ts";
-import { KeptCapabilities } from "../../src/upstream/capabilities/kept-capabilities.ts";
+import { CapabilityStore } from "../../src/upstream/capabilities/capability-store.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { generationsHere, startConfluxNode } from "../support/conflux-nodes.ts";
 import { runCommand } from "../support/gateway-process.ts";
@@ -54,7 +54,7 @@ describe("headgate check", () => {
     const state = new LmdbState({ path: join(folder, "data", "_state") });
     const capabilities = new Capabilities({ clock: systemClock, traitsOf: traitsOf("evm") });
     const names = { network: "local", upstream: "anvil", url: anvil.url };
-    const kept = new KeptCapabilities(names, { state, capabilities, clock: systemClock });
+    const kept = new CapabilityStore(names, { state, capabilities, clock: systemClock });
     await kept.start();
     capabilities.learnVersion("anvil/v0.9");
     capabilities.missing.remember("trace_get");

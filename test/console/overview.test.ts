@@ -6,8 +6,8 @@ import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
 import { axeViolations, lacksBrowser, logIn, openPage, startBrowser } from "../support/browser.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { type PassingNode, startPassingNode } from "../support/passing-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 const TOKEN = "a-token-of-the-tests";
 const READER = "another-token-of-the-tests";

@@ -10,9 +10,9 @@ import { mine } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}';
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":"0x10"}';

@@ -16,9 +16,9 @@ import {
   runCommand,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}';
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":"0x10"}';

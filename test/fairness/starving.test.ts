@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { readGauge } from "../faults/watch.ts";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 const ANSWERS_IN_MS = 200;
 const CONNECTIONS = 8;

@@ -1,7 +1,7 @@
 // Decides whether an answer is right. The judge knows the chain and the time, and asks no node.
 import { isDeepStrictEqual } from "node:util";
 import type { Envelope } from "../support/ask.ts";
-import type { ServedTime } from "../support/own-time.ts";
+import type { ServedTime } from "../support/served-time.ts";
 import { nodeAnswer, STATE_METHODS, stateOf, transactionHash } from "./node-answers.ts";
 import type { Question } from "./questions.ts";
 import type { WorldChain } from "./world-chain.ts";

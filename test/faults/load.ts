@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "undici";
 import type { Envelope } from "../support/ask.ts";
-import type { ServedTime } from "../support/own-time.ts";
+import type { ServedTime } from "../support/served-time.ts";
 import { Judge, type Verdict } from "./judge.ts";
 import { STATE_METHODS } from "./node-answers.ts";
 import { type Question, Questions } from "./questions.ts";

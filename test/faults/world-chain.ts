@@ -12,7 +12,10 @@ export type WorldTime = {
 };
 
 /** The part of the chain that a node has: up to some block, or with a branch of its own at the end. */
-export type NodeView = Pick<GeneratedChain, "head" | "firstNumber" | "block" | "byHash" | "place">;
+export type NodeView = Pick<
+  GeneratedChain,
+  "head" | "firstNumber" | "block" | "byHash" | "position"
+>;
 
 /** The number of blocks at the start, more than a window. */
 const FIRST_BLOCKS = 260;
@@ -46,9 +49,9 @@ export class WorldChain {
       firstNumber: chain.firstNumber,
       block: (number) => known(chain.block(number)),
       byHash: (hash) => known(chain.byHash(hash)),
-      place: (hash) => {
-        const place = chain.place(hash);
-        return place && known(place.block) ? place : undefined;
+      position: (hash) => {
+        const position = chain.position(hash);
+        return position && known(position.block) ? position : undefined;
       },
     };
   }
@@ -80,8 +83,8 @@ function branchOf(
   const own: GeneratedBlock[] = [];
   for (let parent = trunk; own.length < count; parent = own.at(-1) as GeneratedBlock) {
     const { number, hash, timestamp } = parent;
-    const place = { number: number + 1, parentHash: hash, timestamp: timestamp + 1 };
-    own.push(generateBlock(place, [generateTransaction(1, words, random)], random));
+    const position = { number: number + 1, parentHash: hash, timestamp: timestamp + 1 };
+    own.push(generateBlock(position, [generateTransaction(1, words, random)], random));
   }
   return own;
 }

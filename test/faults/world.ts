@@ -1,8 +1,8 @@
 // A gateway over nodes with changeable faults, with a load on each of its networks.
 
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { ServedTime } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { ServedTime } from "../support/served-time.ts";
 import { Load } from "./load.ts";
 import { CHAIN_ID, STATE_METHODS } from "./node-answers.ts";
 import type { NodeHandle, Nodes } from "./nodes.ts";

@@ -10,7 +10,6 @@ import { type RunningGateway, startGatewayProcess } from "../support/gateway-pro
 import { answerOf } from "../support/generated-chain/answers.ts";
 import { startGeneratedNode } from "../support/generated-chain/serve.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import {
   missing,
@@ -19,6 +18,7 @@ import {
   type ScriptedNode,
   startScriptedNode,
 } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 type Log = { blockHash: string; logIndex: string };
 

@@ -1,8 +1,8 @@
 // Keys made, disabled and revoked at one gateway, while callers use them at both without a pause.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { stopwatch } from "../support/own-time.ts";
+import { stopwatch } from "../support/served-time.ts";
+import { callFromNewAddress, TRUSTING } from "./call-from-new-address.ts";
 import { canRunFleet, type Fleet, type FleetGateway, startFleet } from "./fleet.ts";
-import { TRUSTING, visit } from "./visit.ts";
 
 const SECOND_MS = 1000;
 
@@ -21,7 +21,7 @@ describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
   afterAll(() => fleet.close());
 
   const isTaken = async (gateway: FleetGateway, key: string): Promise<boolean> => {
-    const status = await visit(gateway.endpoint(key));
+    const status = await callFromNewAddress(gateway.endpoint(key));
     expect([200, 401]).toContain(status);
     return status === 200;
   };
@@ -100,7 +100,7 @@ describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
     await first.admin("PATCH", "/keys/narrowed", { methods: ["net_version"] });
     const changedAtMs = elapsedMs();
     for (const gateway of fleet.gateways) {
-      while ((await visit(gateway.endpoint(key))) !== 403)
+      while ((await callFromNewAddress(gateway.endpoint(key))) !== 403)
         expect(elapsedMs() - changedAtMs).toBeLessThan(SECOND_MS);
     }
   });

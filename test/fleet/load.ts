@@ -1,7 +1,7 @@
 // Callers that send batches without a pause, and the count of their answers.
 import { expect } from "vitest";
 import { type Envelope, post } from "../support/ask.ts";
-import { stopwatch } from "../support/own-time.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 /** Calls in a batch; each costs one compute unit. */
 export const BATCH = 20;

@@ -4,11 +4,11 @@ import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { call, processesOf } from "../processes/callers.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { atDepth } from "../support/depth.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { stopwatch } from "../support/served-time.ts";
+import { callFromNewAddress, TRUSTING } from "./call-from-new-address.ts";
 import { type FleetGateway, startOne } from "./fleet.ts";
 import { BATCH, COSTS, exhausted, load, METHOD, passed, type Served } from "./load.ts";
-import { TRUSTING, visit } from "./visit.ts";
 
 const SECOND_MS = 1000;
 const RATE = 500;
@@ -113,7 +113,8 @@ describe.skipIf(!isHere)("two servers over one LMDB", () => {
     const sinceMadeMs = stopwatch(gateway);
     const { key } = json as { key: string };
     // Each call has a connection of its own, so that any server may get it.
-    const isTaken = async (): Promise<boolean> => (await visit(gateway.endpoint(key))) === 200;
+    const isTaken = async (): Promise<boolean> =>
+      (await callFromNewAddress(gateway.endpoint(key))) === 200;
     const inARow = async (expected: boolean, elapsedMs: () => number): Promise<number> => {
       let sinceMs = elapsedMs();
       for (let alike = 0; alike < 30; alike += 1) {

@@ -7,10 +7,10 @@ import { readGauge } from "../faults/watch.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { startGeneratedNode } from "../support/generated-chain/serve.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { openSocket } from "../support/raw-http.ts";
 import { missing, result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 const MB = 2 ** 20;
 /** The most anonymous memory of the process, which has above 100 MB without an attack. */

@@ -36,7 +36,7 @@ beforeAll(async () => {
     ...{ family: "evm", chainId: 1, window: { blocks: 0 } },
     upstreams: [{ url: node.url }],
   };
-  const probe = new URL("../support/own-turns.mjs", import.meta.url).href;
+  const probe = new URL("../support/longest-turn.mjs", import.meta.url).href;
   gateway = await startGatewayProcess(
     { log: { level: "info" }, networks: { main: network } },
     { NODE_OPTIONS: `--import=${probe}` },

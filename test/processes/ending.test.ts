@@ -4,9 +4,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Envelope } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { isAlive, until } from "../support/processes.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 import { call, processesOf, startCaller } from "./callers.ts";
 
 const CALLS = 40;

@@ -4,9 +4,9 @@ import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeNode, httpNode } from "../support/fake-node.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { textOf } from "../support/request-text.ts";
+import { stopwatch } from "../support/served-time.ts";
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readGauge } from "../faults/watch.ts";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
+import { stopwatch } from "../support/served-time.ts";
 import { startTraceCollector, type TraceCollector, taken } from "../support/trace-collector.ts";
 import { COLLECTOR_TOKEN, callersTrace, TracedGateway } from "./traced-nodes.ts";
 

@@ -71,7 +71,7 @@ async function opened(url = urlFor(), options: object = {}): Promise<WebSocket> 
   return socket;
 }
 
-const isLetIn = (url: string): Promise<boolean> =>
+const isAdmitted = (url: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = new WebSocket(url);
     socket.on("error", () => resolve(false));
@@ -389,7 +389,7 @@ describe("a caller that is gone", () => {
     const closed = closeOf(socket);
     const stopped = stopping.stop();
     const url = urlFor("test-key", stopping);
-    await until("nobody is let in", async () => !(await isLetIn(url)));
+    await until("nobody is admitted", async () => !(await isAdmitted(url)));
     release();
     expect(await answer).toMatchObject({ id: 1, result: "0x1234" });
     expect(await closed).toEqual([1012, "restarting"]);

@@ -7,9 +7,9 @@ import { WebSocket } from "ws";
 import { memory } from "../../bench/process-cost.ts";
 import { readGauge } from "../faults/watch.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { stopwatch } from "../support/own-time.ts";
 import { until } from "../support/processes.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { stopwatch } from "../support/served-time.ts";
 import { CutConnection } from "./cut-connection.ts";
 
 const MB = 2 ** 20;

@@ -17,8 +17,8 @@ import { GeneratedChain } from "../support/generated-chain.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
 import type { ScriptedNode } from "../support/scripted-node.ts";
+import { ExpectedHeads, ExpectedLogs } from "./expected-notifications.ts";
 import { type Stream, Subscriber } from "./subscriber.ts";
-import { ToldHeads, ToldLogs } from "./told.ts";
 
 /** The number of worlds, each a chain and two gateways; all clients of a round run at the same time. */
 const WORLDS = atDepth(1, 4);
@@ -131,8 +131,10 @@ async function live(world: World, client: Subscriber, isOver: () => boolean): Pr
   const hasAll = async (): Promise<boolean> => {
     if (client.fault) throw client.fault;
     if (!client.isThere) await client.subscribe();
-    const left = client.streams.filter(({ told }) => told.whyNotAtEnd() !== undefined);
-    why = left.map(({ id, received, told }) => `${id} ${received}: ${told.whyNotAtEnd()}`).join();
+    const left = client.streams.filter(({ expected }) => expected.whyNotAtEnd() !== undefined);
+    why = left
+      .map(({ id, received, expected }) => `${id} ${received}: ${expected.whyNotAtEnd()}`)
+      .join();
     return left.length === 0;
   };
   await until("all is told", hasAll).catch((cause: unknown) => {
@@ -146,8 +148,8 @@ async function round(world: World, seed: number): Promise<void> {
   const clients = Array.from({ length: CLIENTS }, (_, index) => {
     const random = new Random(seed * 1_000 + index);
     const told = [
-      new ToldHeads(world.chain),
-      new ToldLogs(world.chain, randomFilter(random, world.chain)),
+      new ExpectedHeads(world.chain),
+      new ExpectedLogs(world.chain, randomFilter(random, world.chain)),
     ];
     return new Subscriber(told, { random, endpoints: () => world.endpoints() });
   });
@@ -176,13 +178,13 @@ describe.skipIf(!hasRedis)("a subscription that is resumed at another gateway", 
       await world.settled();
       const [first = "", second = ""] = world.endpoints();
       const random = new Random(1);
-      const here = new Subscriber([new ToldHeads(world.chain)], {
+      const here = new Subscriber([new ExpectedHeads(world.chain)], {
         random,
         endpoints: () => [first],
       });
       await here.subscribe();
       const closed = once(here.socket, "close");
-      const there = new Subscriber([new ToldHeads(world.chain)], {
+      const there = new Subscriber([new ExpectedHeads(world.chain)], {
         random,
         endpoints: () => [second],
       });

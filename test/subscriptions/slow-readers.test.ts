@@ -9,8 +9,8 @@ import { Random } from "../support/generated-chain/random.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
 import { until } from "../support/processes.ts";
 import { missing, result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { ExpectedHeads, ExpectedLogs } from "./expected-notifications.ts";
 import { Subscriber } from "./subscriber.ts";
-import { ToldHeads, ToldLogs } from "./told.ts";
 
 const MB = 2 ** 20;
 const READERS = 8;
@@ -65,7 +65,7 @@ async function grow(blocks: number): Promise<void> {
 }
 
 const subscribed = async (): Promise<Subscriber> => {
-  const told = [new ToldHeads(chain), new ToldLogs(chain, {})];
+  const told = [new ExpectedHeads(chain), new ExpectedLogs(chain, {})];
   const endpoints = () => [gateway.endpoint("main")];
   const subscriber = new Subscriber(told, { random: new Random(1), endpoints });
   await subscriber.subscribe();
@@ -108,7 +108,7 @@ describe("subscribers that stop reading", () => {
     for (const reader of readers) {
       const hasAll = async (): Promise<boolean> => {
         if (reader.fault) throw reader.fault;
-        return reader.streams.every(({ told }) => told.whyNotAtEnd() === undefined);
+        return reader.streams.every(({ expected }) => expected.whyNotAtEnd() === undefined);
       };
       await until("all is told", hasAll);
       expect(reader.sockets).toBe(1);

@@ -4,10 +4,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { Random } from "../support/generated-chain/random.ts";
 import { type Cut, CutConnection } from "./cut-connection.ts";
-import type { Told } from "./told.ts";
+import type { ExpectedNotifications } from "./expected-notifications.ts";
 
 /** A subscription, over all of its sockets. */
-export type Stream = { readonly told: Told; id: string; received: number };
+export type Stream = { readonly expected: ExpectedNotifications; id: string; received: number };
 
 type Message = {
   readonly id?: number;
@@ -42,8 +42,8 @@ export class Subscriber {
   #asked = 0;
   readonly #parts: SubscriberParts;
 
-  constructor(told: readonly Told[], parts: SubscriberParts) {
-    this.streams = told.map((each) => ({ told: each, id: "", received: 0 }));
+  constructor(told: readonly ExpectedNotifications[], parts: SubscriberParts) {
+    this.streams = told.map((each) => ({ expected: each, id: "", received: 0 }));
     this.#parts = parts;
   }
 
@@ -141,12 +141,14 @@ export class Subscriber {
   }
 
   async #subscribe(stream: Stream): Promise<void> {
-    const { id, received, told } = stream;
+    const { id, received, expected } = stream;
     const resume = id === "" ? [] : [{ resume: id, received }];
-    const { result, error } = await this.#ask([...told.params, ...resume], stream);
+    const { result, error } = await this.#ask([...expected.params, ...resume], stream);
     if (error && PASSING.test(error.message)) throw new Passing(error.message);
     if (error || (id !== "" && result !== id))
-      this.#fail(new Error(`${JSON.stringify(told.params[0])}: ${error?.message ?? "another id"}`));
+      this.#fail(
+        new Error(`${JSON.stringify(expected.params[0])}: ${error?.message ?? "another id"}`),
+      );
   }
 
   #ask(params: readonly unknown[], stream: Stream): Promise<Message> {
@@ -172,7 +174,7 @@ export class Subscriber {
     const stream = this.streams.find(({ id }) => id === subscription);
     try {
       if (!stream) throw new Error(`of no subscription: ${subscription}`);
-      stream.told.hear(result);
+      stream.expected.hear(result);
       stream.received += 1;
     } catch (error) {
       this.#fail(error as Error);

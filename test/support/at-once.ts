@@ -1,6 +1,6 @@
 // Long work of the sources without pauses: in tests and benchmarks no caller waits meanwhile.
 import { type BlockRecord, cutRecord } from "../../src/chain/block-record.ts";
-import { findFalse } from "../../src/evm/false-logs.ts";
+import { findLogMistake } from "../../src/evm/log-validation.ts";
 import { atOnce } from "../../src/lib/turns.ts";
 import { hashTrie } from "../../src/proofs/ordered-trie.ts";
 import { type Proof, proveInSteps } from "../../src/proofs/prove-block.ts";
@@ -11,8 +11,8 @@ export const recordOf = (...given: Parameters<typeof cutRecord>): BlockRecord | 
 export const proveBlock = (...given: Parameters<typeof proveInSteps>): Proof =>
   atOnce(proveInSteps(...given));
 
-export const whyFalse = (...given: Parameters<typeof findFalse>): string | undefined =>
-  atOnce(findFalse(...given));
+export const whyFalse = (...given: Parameters<typeof findLogMistake>): string | undefined =>
+  atOnce(findLogMistake(...given));
 
 export const orderedTrieRoot = (...given: Parameters<typeof hashTrie>): string =>
   atOnce(hashTrie(...given));

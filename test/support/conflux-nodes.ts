@@ -58,7 +58,10 @@ export async function startConfluxNode(
     ...settings,
   });
   const parts = { clock: systemClock, log: pino({ level: "silent" }) };
-  const options = { name: "conflux", command: { ...(command as Command), litter: folder } };
+  const options = {
+    name: "conflux",
+    command: { ...(command as Command), temporaryFolder: folder },
+  };
   const supervised = new SupervisedNode(options, parts);
   supervised.start();
   const url = `http://127.0.0.1:${ports.port}`;

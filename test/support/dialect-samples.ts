@@ -209,7 +209,7 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       ],
     ],
   },
-  // HONEST_REFUSALS
+  // UNIVERSAL_REFUSALS
   {
     of: ["Infura", "geth", "nethermind", "Alchemy", "1RPC", "Cloudflare"],
     samples: [

@@ -44,7 +44,7 @@ export async function startExecutionChain(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     headNumber: node.blocks.length - 1,
     blockHashes: node.blocks.map(({ hash }) => hash),
-    transactionHashes: [...node.placeByTransactionHash.keys()],
+    transactionHashes: [...node.positionByTransactionHash.keys()],
     requests: () => answered,
     close: () =>
       new Promise((resolve, reject) => {

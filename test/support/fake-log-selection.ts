@@ -11,8 +11,8 @@ export function select(logs: readonly string[]) {
   const found = new LogSelection({ store });
   for (const [number, log] of logs.entries()) {
     found.beginBlock(number, hashOf(number));
-    const place = { piece: 0, start: 0, length: log.length };
-    found.add({ ...place, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
+    const span = { piece: 0, start: 0, length: log.length };
+    found.add({ ...span, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
   }
   return { found, loseBlock: (number: number) => pieces.delete(keyOf(hashOf(number))) };
 }

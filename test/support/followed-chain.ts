@@ -25,7 +25,7 @@ export class ModelNode {
   /** The number of calls. */
   asked = 0;
   /** Whether the follower has said that this node is on another branch. */
-  isElsewhere = false;
+  isOnOtherBranch = false;
   readonly #model: GeneratedChain;
 
   constructor(name: string, model: GeneratedChain) {
@@ -33,8 +33,8 @@ export class ModelNode {
     this.#model = model;
   }
 
-  readonly standsAt = (_head: unknown, isElsewhere: boolean): void => {
-    this.isElsewhere = isElsewhere;
+  readonly noteHead = (_head: unknown, isOnOtherBranch: boolean): void => {
+    this.isOnOtherBranch = isOnOtherBranch;
   };
   readonly isMissing = (): boolean => false;
   readonly watchHeads = async (): Promise<boolean> => false;

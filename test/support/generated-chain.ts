@@ -34,7 +34,7 @@ export class GeneratedChain {
   #first: number;
   /** Blocks by hash, also dropped ones. */
   readonly #byHash = new Map<string, GeneratedBlock>();
-  readonly #placeByTransaction = new Map<string, { block: GeneratedBlock; index: number }>();
+  readonly #positionByTransaction = new Map<string, { block: GeneratedBlock; index: number }>();
   /** Transactions of dropped blocks, which may be included again. */
   #waiting: Signed[] = [];
   readonly words: Vocabulary;
@@ -85,9 +85,11 @@ export class GeneratedChain {
   }
 
   /** The block and the index of a transaction of the canonical chain. */
-  place(transactionHash: string): { block: GeneratedBlock; index: number } | undefined {
-    const place = this.#placeByTransaction.get(transactionHash.toLowerCase());
-    return place && this.block(place.block.number)?.hash === place.block.hash ? place : undefined;
+  position(transactionHash: string): { block: GeneratedBlock; index: number } | undefined {
+    const position = this.#positionByTransaction.get(transactionHash.toLowerCase());
+    return position && this.block(position.block.number)?.hash === position.block.hash
+      ? position
+      : undefined;
   }
 
   extend(count: number): void {
@@ -110,7 +112,7 @@ export class GeneratedChain {
     this.#canonical = [this.head];
     this.#byHash.clear();
     this.#byHash.set(this.head.hash, this.head);
-    this.#placeByTransaction.clear();
+    this.#positionByTransaction.clear();
   }
 
   /** Drops the newest `depth` blocks, and builds `count` others in their place. */
@@ -134,15 +136,15 @@ export class GeneratedChain {
   #add(transactions: readonly Signed[]): void {
     const parent = this.#canonical.at(-1);
     const number = parent ? parent.number + 1 : this.#shape.firstNumber;
-    const place = {
+    const position = {
       number,
       parentHash: parent?.hash ?? this.#random.hex(32),
       timestamp: (parent?.timestamp ?? 1_700_000_000) + this.#shape.blockSeconds,
     };
-    const block = generateBlock(place, transactions, this.#random);
+    const block = generateBlock(position, transactions, this.#random);
     this.#canonical.push(block);
     this.#byHash.set(block.hash, block);
     for (const [index, { hash }] of transactions.entries())
-      this.#placeByTransaction.set(hash, { block, index });
+      this.#positionByTransaction.set(hash, { block, index });
   }
 }

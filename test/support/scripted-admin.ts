@@ -8,7 +8,7 @@ import { AuditTrail } from "../../src/access/audit-trail.ts";
 import { KeyBook } from "../../src/access/keys/key-book.ts";
 import { Guesses } from "../../src/access/scope/guesses.ts";
 import { adminApp } from "../../src/admin/admin-app.ts";
-import type { AdminServerParts } from "../../src/admin/admin-parts.ts";
+import type { AdminAppParts } from "../../src/admin/admin-parts.ts";
 import { tokensOf } from "../../src/admin/admission.ts";
 import { declaredRoutes, isAt } from "../../src/admin/document.ts";
 import { problem } from "../../src/admin/schemas.ts";
@@ -29,7 +29,7 @@ export type AdminResponse = { status: number; headers: Headers; text: string; js
 type Sender = (path: string, request: RequestInit) => Response | Promise<Response>;
 
 export async function scriptedAdmin(
-  overrides: Partial<AdminServerParts> = {},
+  overrides: Partial<AdminAppParts> = {},
   options: { readonly ending?: AbortSignal } = {},
 ) {
   const folder = await mkdtemp(join(tmpdir(), "headgate-admin-"));
@@ -37,7 +37,7 @@ export async function scriptedAdmin(
   const clock = new FakeClock();
   const logged: object[] = [];
   const note = (about: object, text: string): void => void logged.push({ ...about, text });
-  const log = { info: note, warn: note, error: note } as AdminServerParts["log"];
+  const log = { info: note, warn: note, error: note } as AdminAppParts["log"];
   const keys = new KeyBook(
     {
       keys: [configuredKey],

@@ -56,9 +56,9 @@ export function contextOf(
       },
     },
     subscriptions: undefined,
-    relayed: { begin: () => Promise.reject(errors.nobodyPushes()), end: () => false },
+    relayed: { begin: () => Promise.reject(errors.noPushSource()), end: () => false },
     channel: undefined,
-    consultHead: () => ({
+    headView: () => ({
       latest: async () => head,
       atLeast: async (number) => (number > head ? newerHead : head),
       pin: (reference) =>
@@ -84,7 +84,7 @@ export function contextOf(
     payFor: async (method) => void asked.push([method]),
     isMissing: (method) => !(method in script),
     isAgreedUpon: () => false,
-    get questionsLeft(): number {
+    get upstreamCallsLeft(): number {
       return Math.max(0, (network?.limits?.upstreamCalls ?? 200) - asked.length);
     },
     paramsJson: JSON.stringify(params),

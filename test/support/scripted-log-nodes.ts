@@ -99,7 +99,7 @@ export function askingNodes(
   const context = {
     ask,
     hold: () => undefined,
-    get questionsLeft(): number {
+    get upstreamCallsLeft(): number {
       return Math.max(0, upstreamCalls - Math.max(asked.length, state.calls));
     },
     ranges,

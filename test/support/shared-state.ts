@@ -2,7 +2,7 @@
 import { state as stateSetting } from "../../src/config/state-settings.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { RedisState } from "../../src/state/redis-state.ts";
-import { stopwatch } from "./own-time.ts";
+import { stopwatch } from "./served-time.ts";
 
 export type SharedState = {
   readonly state: RedisState;

@@ -12,7 +12,7 @@ import {
   programsByChance,
   runPrograms,
   SENDER,
-} from "./programs-by-chance.ts";
+} from "./random-programs.ts";
 import { differences, framesOf, type VmTrace, vmTraceOf } from "./vm-trace-machine.ts";
 
 const RUNS = atDepth(25, 100);

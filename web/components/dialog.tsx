@@ -30,7 +30,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   );
 }
 
-type AskProps = {
+type ConfirmDialogProps = {
   readonly title: string;
   /** The text that says what the action will do. */
   readonly children: ComponentChildren;
@@ -45,7 +45,14 @@ type AskProps = {
 };
 
 /** A dialog that asks for confirmation before it acts. */
-export function Ask({ title, children, act, onAct, onClose, ...props }: AskProps) {
+export function ConfirmDialog({
+  title,
+  children,
+  act,
+  onAct,
+  onClose,
+  ...props
+}: ConfirmDialogProps) {
   const { isDangerous = false, isReady = true } = props;
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<ApiProblem>();

@@ -15,12 +15,12 @@ type Operator = NonNullable<AdminSession["operator"]>;
  * `undefined`: not known yet. `ended`: the operator whose session has ended; the filled-in fields are there again after
  * this operator has logged in again.
  */
-export type Who = { readonly operator?: Operator; readonly ended?: Operator } | undefined;
+export type SessionState = { readonly operator?: Operator; readonly ended?: Operator } | undefined;
 
 export type App = {
   readonly platform: Platform;
   readonly api: Api;
-  readonly session: Store<Who>;
+  readonly session: Store<SessionState>;
   readonly live: Store<Live>;
   readonly history: History;
   readonly notices: Store<readonly Notice[]>;

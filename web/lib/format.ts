@@ -54,7 +54,7 @@ export function bytesText(bytes: number | undefined): string {
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The warning about a change that the state did not store, or an empty text. */
-export const notKept = ({ isKept }: { readonly isKept?: false | undefined }): string =>
+export const notStoredWarning = ({ isKept }: { readonly isKept?: false | undefined }): string =>
   isKept === false
     ? ". The gateway cannot write it to the disk: it holds the change in memory, and writes it as soon as there is room"
     : "";

@@ -8,7 +8,7 @@ import { Outcome, Story, sourceText } from "../components/story.tsx";
 import { useApp, useLive, useResource } from "../lib/app.ts";
 import { countText, msText, timeText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
-import { callName, isShown, joined } from "./call-tail.ts";
+import { callName, isShown, joined } from "./slow-calls.ts";
 
 const OUTCOMES = ["", "failed", "unavailable", "refused", "ok"].map((value) => ({
   value,

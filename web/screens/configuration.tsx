@@ -5,7 +5,7 @@ import type {
   ConfigurationAnswer,
   ReplacedAnswer,
 } from "../../src/admin/schemas.ts";
-import { Ask } from "../components/dialog.tsx";
+import { ConfirmDialog } from "../components/dialog.tsx";
 import { Mistakes } from "../components/field.tsx";
 import { Badge, type Tone } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
@@ -177,10 +177,15 @@ function Editor({ told, text, reload }: FileProps & { readonly text: string }) {
         {checked?.mistakes.length === 0 && <Changes checked={checked} />}
       </div>
       {isAsking && checked && (
-        <Ask title="Apply this configuration?" act="Apply" onAct={apply} onClose={() => ask(false)}>
+        <ConfirmDialog
+          title="Apply this configuration?"
+          act="Apply"
+          onAct={apply}
+          onClose={() => ask(false)}
+        >
           <p>The gateway replaces the file and applies the new one at once.</p>
           <Changes checked={checked} />
-        </Ask>
+        </ConfirmDialog>
       )}
     </div>
   );

@@ -1,13 +1,13 @@
 // Actions on keys: forms create and change keys, dialogs confirm other actions; a new key's text appears once.
 import { useState } from "preact/hooks";
 import type { KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
-import { Ask, Dialog } from "../components/dialog.tsx";
+import { ConfirmDialog, Dialog } from "../components/dialog.tsx";
 import { Field, Select } from "../components/field.tsx";
 import { MemberFields } from "../components/schema-form.tsx";
 import { Loaded, Problem } from "../components/states.tsx";
 import type { ApiProblem } from "../lib/api.ts";
 import { problemOf, useApp, useResource } from "../lib/app.ts";
-import { notKept } from "../lib/format.ts";
+import { notStoredWarning } from "../lib/format.ts";
 import { draftOf, mergePatchOf, readDraft, type Schema } from "../lib/schema.ts";
 
 type Document = { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
@@ -153,11 +153,11 @@ export function KeyDialog(props: KeyDialogProps) {
   if (act === "revoke") return <Revoke {...props} path={path} />;
   const perform = async (): Promise<void> => {
     const key = await api.ask<KeyAnswer>("POST", path);
-    notify(`The key ${name} was ${act}d${notKept(key)}`);
+    notify(`The key ${name} was ${act}d${notStoredWarning(key)}`);
     onDone();
   };
   return (
-    <Ask
+    <ConfirmDialog
       title={act === "disable" ? `Disable ${name}?` : `Enable ${name}?`}
       act={act === "disable" ? "Disable" : "Enable"}
       onAct={perform}
@@ -168,7 +168,7 @@ export function KeyDialog(props: KeyDialogProps) {
           ? "The key's callers are refused within a second, until the key is enabled again."
           : "The key's callers are let in again within a second."}
       </p>
-    </Ask>
+    </ConfirmDialog>
   );
 }
 
@@ -190,7 +190,7 @@ function Rotate({ name, path, onMade, onDone, onClose }: PathProps) {
     onMade(made);
   };
   return (
-    <Ask
+    <ConfirmDialog
       title={`A new text for ${name}?`}
       act="Make the new text"
       onAct={perform}
@@ -202,7 +202,7 @@ function Rotate({ name, path, onMade, onDone, onClose }: PathProps) {
         onChange={setOverlap}
         options={OVERLAPS}
       />
-    </Ask>
+    </ConfirmDialog>
   );
 }
 
@@ -211,11 +211,11 @@ function Revoke({ name, path, onDone, onClose }: PathProps) {
   const [typed, type] = useState("");
   const perform = async (): Promise<void> => {
     const key = await api.ask<KeyAnswer>("POST", path);
-    notify(`The key ${name} was revoked${notKept(key)}`);
+    notify(`The key ${name} was revoked${notStoredWarning(key)}`);
     onDone();
   };
   return (
-    <Ask
+    <ConfirmDialog
       title={`Revoke ${name}?`}
       act="Revoke"
       isDangerous
@@ -228,6 +228,6 @@ function Revoke({ name, path, onDone, onClose }: PathProps) {
         other key can have its name.
       </p>
       <Field label={`Type ${name} to confirm`} value={typed} onInput={type} isRequired />
-    </Ask>
+    </ConfirmDialog>
   );
 }

@@ -1,14 +1,21 @@
 // Every node: its state, its problems, the lies that it was caught at; and the button that drains it.
 import { useState } from "preact/hooks";
 import type { DrainedAnswer } from "../../src/admin/schemas.ts";
-import { Ask } from "../components/dialog.tsx";
+import { ConfirmDialog } from "../components/dialog.tsx";
 import { Badge } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
 import { Spark } from "../components/spark.tsx";
 import { Empty, Loading } from "../components/states.tsx";
 import { type Column, Table } from "../components/table.tsx";
 import { useApp, useLive, useMay } from "../lib/app.ts";
-import { capitalized, figureText, msText, notKept, secondsText, wholeText } from "../lib/format.ts";
+import {
+  capitalized,
+  figureText,
+  msText,
+  notStoredWarning,
+  secondsText,
+  wholeText,
+} from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { isLastUsable } from "./node-words.ts";
@@ -144,7 +151,9 @@ function DrainButton({ network, node }: OneNode) {
       "POST",
       `networks/${names[0]}/upstreams/${names[1]}/${act}`,
     );
-    notify(`${upstream} is ${act === "drain" ? "drained" : "asked again"}${notKept(done)}`);
+    notify(
+      `${upstream} is ${act === "drain" ? "drained" : "asked again"}${notStoredWarning(done)}`,
+    );
   };
   const undrain = (): void =>
     void send("undrain").catch((error: Error) => notify(error.message, "bad"));
@@ -159,7 +168,7 @@ function DrainButton({ network, node }: OneNode) {
         {isDrained ? "Undrain" : "Drain"}
       </button>
       {isAsking && (
-        <Ask
+        <ConfirmDialog
           title={`Drain ${upstream}?`}
           act={`Drain ${upstream}`}
           isDangerous
@@ -177,7 +186,7 @@ function DrainButton({ network, node }: OneNode) {
               another one is.
             </p>
           )}
-        </Ask>
+        </ConfirmDialog>
       )}
     </>
   );

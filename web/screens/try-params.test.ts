@@ -10,7 +10,7 @@ const served = {
 };
 const describedIn = (family: keyof typeof served): Described =>
   openRpcDocument({
-    ...{ network: "main", chainId: 1, passedOn: [] },
+    ...{ network: "main", chainId: 1, forwarded: [] },
     methods: [...served[family].values()],
   }) as unknown as Described;
 

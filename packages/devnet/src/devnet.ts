@@ -57,7 +57,7 @@ export async function startDevnet(parts: DevnetParts): Promise<Devnet> {
       family: "conflux",
       chainId: CONFLUX_CHAIN_ID,
       port: ports.conflux,
-      command: conflux && { ...conflux, litter: folder },
+      command: conflux && { ...conflux, temporaryFolder: folder },
       setStage: setConfluxStage,
     },
   ];

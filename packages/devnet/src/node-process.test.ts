@@ -28,11 +28,11 @@ describe("a supervised node", () => {
   afterEach(() => Promise.all(undo.splice(0).map((stop) => stop())));
 
   /** Supervises a shell script; returns its log lines as they come. */
-  function supervise(script: string, { clock = hurried, litter = "" } = {}) {
+  function supervise(script: string, { clock = hurried, temporaryFolder = "" } = {}) {
     let heard = (_: Line): void => undefined;
     const next = (): Promise<Line> => new Promise((resolve) => (heard = resolve));
     const log = pino({ level: "info" }, { write: (line) => heard(JSON.parse(line)) });
-    const command = { file: "sh", args: ["-c", script], litter };
+    const command = { file: "sh", args: ["-c", script], temporaryFolder };
     const node = new SupervisedNode({ name: "test", command }, { clock, log });
     undo.push(() => node.stop());
     const first = next();
@@ -53,7 +53,9 @@ describe("a supervised node", () => {
   });
 
   it("leaves its temporary files in the folder that is removed", async () => {
-    const { first } = supervise('echo "$TMPDIR" >&2; exit 1', { litter: "/somewhere/of its own" });
+    const { first } = supervise('echo "$TMPDIR" >&2; exit 1', {
+      temporaryFolder: "/somewhere/of its own",
+    });
     expect(await first).toMatchObject({ lastWords: "/somewhere/of its own" });
   });
 

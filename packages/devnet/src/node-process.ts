@@ -13,7 +13,7 @@ export type Command = {
   readonly file: string;
   readonly args: readonly string[];
   /** The folder for all files of the node, also temporary ones; the guard removes it when this process was killed. */
-  readonly litter?: string | undefined;
+  readonly temporaryFolder?: string | undefined;
 };
 
 const require = createRequire(import.meta.url);
@@ -47,7 +47,11 @@ export function anvilCommand(options: AnvilOptions): Command | undefined {
       : ["--cache-path", states, "--max-persisted-states", STATES_ON_DISK],
     "--quiet",
   ];
-  return { file: join(folder, "bin", "anvil"), args: args.flat().map(String), litter: states };
+  return {
+    file: join(folder, "bin", "anvil"),
+    args: args.flat().map(String),
+    temporaryFolder: states,
+  };
 }
 
 /** The command that runs conflux-rust, or undefined when there is none for this platform. */
@@ -104,11 +108,11 @@ type Guard = ChildProcessByStdio<Writable, null, Readable>;
 const GUARD = `
 exec 3<&0
 export RUST_BACKTRACE=0
-litter=$1; shift
-[ -z "$litter" ] || export TMPDIR="$litter" # conflux-rust leaves 160 MB in a temporary folder when it is killed
+temporary=$1; shift
+[ -z "$temporary" ] || export TMPDIR="$temporary" # conflux-rust leaves 160 MB in a temporary folder when it is killed
 "$@" 3<&- </dev/null & node=$!
 exec 2>/dev/null # else the last words are the shell's: "Killed"
-(cat <&3; kill -9 $node; [ -z "$litter" ] || { sleep 1; rm -rf "$litter"; }) >/dev/null &
+(cat <&3; kill -9 $node; [ -z "$temporary" ] || { sleep 1; rm -rf "$temporary"; }) >/dev/null &
 trap : TERM # the node hears it too: outlive it, so that it has somebody to wait for it
 wait $node; code=$?
 kill -0 $node 2>/dev/null && { wait $node; code=$?; }
@@ -197,8 +201,8 @@ export class SupervisedNode {
   }
 }
 
-const spawnGuard = ({ file, args, litter = "" }: Command): Guard =>
-  spawn("sh", ["-c", GUARD, "guard", litter, file, ...args], {
+const spawnGuard = ({ file, args, temporaryFolder = "" }: Command): Guard =>
+  spawn("sh", ["-c", GUARD, "guard", temporaryFolder, file, ...args], {
     stdio: ["pipe", "ignore", "pipe"],
     detached: true, // a process group of its own: this process passes on Ctrl-C of the terminal, in order
   });

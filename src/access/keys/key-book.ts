@@ -2,7 +2,7 @@
 // within a second.
 
 import { hash, randomBytes } from "node:crypto";
-import { type AroundKey, namedInVain, readableKey } from "../../config/contradictions.ts";
+import { type KeyContext, readableKey, unmatchedNames } from "../../config/contradictions.ts";
 import {
   asWritten,
   type ConfiguredKey,
@@ -37,7 +37,7 @@ export type KeyChanged = { readonly kind: "changed"; readonly key: KeyView };
 /** `text` is the key itself. No gateway stores it or shows it again. */
 export type KeyMade = { readonly kind: "made"; readonly key: KeyView; readonly text: string };
 
-export type Configured = AroundKey & { readonly keys: readonly ConfiguredKey[] };
+export type Configured = KeyContext & { readonly keys: readonly ConfiguredKey[] };
 
 export const configuredIn = ({
   keys,
@@ -240,13 +240,13 @@ type ReadRequest =
   /** One line for each mistake, with its path. */
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
 
-type Around = AroundKey & {
+type RequestContext = KeyContext & {
   readonly wallTimeMs: number;
   /** The settings of the key before the change. */
   readonly before: KeySettings | undefined;
 };
 
-function readKeyRequest(request: unknown, around: Around): ReadRequest {
+function readKeyRequest(request: unknown, context: RequestContext): ReadRequest {
   // Checked as the first key of a file, so that the mistakes name similar settings and show no values.
   const parsed = keyRequest.safeParse(request, { error: plainWords });
   const issues = (parsed.error?.issues ?? []).map((issue) => ({
@@ -256,14 +256,14 @@ function readKeyRequest(request: unknown, around: Around): ReadRequest {
   const found = mistakesOf(issues, { keys: [request] }, () => true);
   const { networks, methods } = readableKey.parse(request);
   // A pattern that the key had before is no mistake, even if it fits no method.
-  const had = new Set(around.before?.methods);
+  const had = new Set(context.before?.methods);
   const added = methods.map((entry) => (entry === undefined || had.has(entry) ? undefined : entry));
-  const mistakes = [...found, ...namedInVain({ networks, methods: added }, 0, around)]
+  const mistakes = [...found, ...unmatchedNames({ networks, methods: added }, 0, context)]
     .map(({ path, message }) => mistakeLine({ path: path.slice(2), message }))
     .map((line) => line.replace(/^the file: /, "the key: "))
     .map((line) => line.replace(/^(key|hash): .*/, "$1: the gateway makes it"));
   const expiresAtMs = parsed.data?.expiresAtMs ?? Number.POSITIVE_INFINITY;
-  if (expiresAtMs <= around.wallTimeMs && expiresAtMs !== around.before?.expiresAtMs)
+  if (expiresAtMs <= context.wallTimeMs && expiresAtMs !== context.before?.expiresAtMs)
     mistakes.push("expires: is in the past");
   return parsed.success && mistakes.length === 0
     ? { kind: "settings", settings: parsed.data }

@@ -30,7 +30,7 @@ function ownRate(bounds: Bounds, { clock }: { readonly clock: Pick<Clock, "now">
     lacks: (units, nowMs) => !bucket.has(units, nowMs),
     take: (units, nowMs) => void bucket.take(units, nowMs),
     find: () => "none",
-    tend: () => undefined,
+    maintain: () => undefined,
     close: async () => undefined,
   };
 }
@@ -115,9 +115,9 @@ export class Allowance {
    * To be called once a second: gives back unused units, tries the state again after an outage, and reads the wall time
    * again, which may have been set meanwhile.
    */
-  tend(nowMs: number): void {
+  maintain(nowMs: number): void {
     this.#beginAnew();
-    this.#held.tend(nowMs, IDLE_MS[this.#options.kind]);
+    this.#held.maintain(nowMs, IDLE_MS[this.#options.kind]);
   }
 
   /** Gives all held units back. Never rejects. */

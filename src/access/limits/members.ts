@@ -22,7 +22,7 @@ export class Members {
   readonly #seen = new Map<string, { text: string; sinceMs: number }>();
   #count = 1;
   /** The heartbeat that this process wrote last. */
-  #sign: string | undefined;
+  #heartbeat: string | undefined;
   #beats = 0;
   #isClosed = false;
   readonly #beating = new Mutex();
@@ -48,17 +48,17 @@ export class Members {
   async close(): Promise<void> {
     await this.#beating.idle();
     this.#isClosed = true;
-    await this.#remove(this.#key, this.#sign).catch(() => undefined);
+    await this.#remove(this.#key, this.#heartbeat).catch(() => undefined);
   }
 
   async #beat(): Promise<void> {
     if (this.#isClosed) return;
     const { state, clock } = this.#parts;
     this.#beats += 1;
-    const sign = String(this.#beats);
+    const heartbeat = String(this.#beats);
     // The present text may differ from `known`: an earlier process had this id, or a write was not confirmed.
-    await state.update([this.#key], () => [sign], { known: [this.#sign] });
-    this.#sign = sign;
+    await state.update([this.#key], () => [heartbeat], { known: [this.#heartbeat] });
+    this.#heartbeat = heartbeat;
     const entries = await state.list("members ");
     this.#look(
       entries.filter(({ key }) => key !== this.#key),

@@ -7,7 +7,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import type { Bounds } from "../../lib/token-bucket.ts";
-import { Rounds } from "../../lib/waiting.ts";
+import { PeriodicTimer } from "../../lib/waiting.ts";
 import type { State } from "../../state/state.ts";
 import { Allowance } from "./allowances.ts";
 import { Members } from "./members.ts";
@@ -128,8 +128,8 @@ export class Meter {
   }
 
   /** To be called once a second. */
-  tend(nowMs: number): void {
-    for (const allowance of this.#all) allowance.tend(nowMs);
+  maintain(nowMs: number): void {
+    for (const allowance of this.#all) allowance.maintain(nowMs);
   }
 
   async close(): Promise<void> {
@@ -240,14 +240,14 @@ export type MetersParts = {
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
 
-const TENDED_EVERY_MS = 1000;
+const MAINTAINED_EVERY_MS = 1000;
 const SWEPT_EVERY_MS = 3_600_000;
 
-/** The meters of all keys by name, and the timer that tends their limits. */
+/** The meters of all keys by name, and the timer that maintains their limits. */
 export class Meters {
   readonly #meters = new Map<string, Meter>();
   readonly #members: Members | undefined;
-  readonly #rounds: Rounds;
+  readonly #timer: PeriodicTimer;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   readonly #options: MetersOptions;
   readonly #parts: MetersParts;
@@ -256,8 +256,12 @@ export class Meters {
     this.#options = options;
     this.#parts = parts;
     this.#members = options.isAlone ? undefined : new Members({ id: options.memberId }, parts);
-    const round = (): boolean => this.#tend();
-    this.#rounds = new Rounds({ clock: parts.clock, everyMs: () => TENDED_EVERY_MS, round });
+    const round = (): boolean => this.#maintain();
+    this.#timer = new PeriodicTimer({
+      clock: parts.clock,
+      everyMs: () => MAINTAINED_EVERY_MS,
+      round,
+    });
   }
 
   /** The meter of the key with this name. Other limits do not replace it, so that taken units stay taken. */
@@ -274,21 +278,21 @@ export class Meters {
 
   /** Starts the timer. Resolves when this process has counted the members, or could not reach the state. */
   async start(): Promise<void> {
-    this.#rounds.begin();
+    this.#timer.begin();
     await this.#members?.beat();
   }
 
   /** Gives back the units that this process holds. */
   async close(): Promise<void> {
-    this.#rounds.stop();
+    this.#timer.stop();
     await Promise.all([...this.#meters.values()].map((meter) => meter.close()));
     await this.#members?.close();
   }
 
-  #tend(): boolean {
+  #maintain(): boolean {
     const nowMs = this.#parts.clock.now();
     void this.#members?.beat(); // never rejects
-    for (const meter of this.#meters.values()) meter.tend(nowMs);
+    for (const meter of this.#meters.values()) meter.maintain(nowMs);
     if (nowMs - this.#sweptAtMs < SWEPT_EVERY_MS) return true;
     this.#sweptAtMs = nowMs;
     // The next sweep finds entries that could not be removed.

@@ -113,7 +113,7 @@ export class Reservation {
   }
 
   /** To be called once a second. @param idleMs Held units go back after this time without use. */
-  tend(nowMs: number, idleMs: number): void {
+  maintain(nowMs: number, idleMs: number): void {
     if (this.#local) this.#tryAgain(nowMs);
     else if (this.#unbooked > 0) this.#ask();
     else if (this.#held > 0 && nowMs - this.#usedAtMs >= idleMs) this.#ask("back");

@@ -3,7 +3,7 @@ import type { NetworkRules } from "../../proofs/prove-block.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { SentRecord } from "../block-record.ts";
 import type { BlockLimits, ChainDialect, Reference } from "../dialect.ts";
-import type { StoreSize } from "../store-room.ts";
+import type { StoreSize } from "../store-eviction.ts";
 import type { StoreWriting } from "../writing.ts";
 
 export type ThreadStart = {
@@ -15,7 +15,7 @@ export type ThreadStart = {
 
 export type OpenedStore = StoreSize & { readonly path: string };
 
-/** A block to be stored: the id of the call by which the writer thread took it, or the record from another thread. */
+/** A block to be stored: the id of the call by which the writer thread ingested it, or the record from another thread. */
 export type HeldBlock = number | SentRecord;
 
 /** The methods of a store in the writer thread. */
@@ -38,10 +38,10 @@ export type ThreadCall =
       readonly method: keyof HeldStore;
       readonly params: readonly unknown[];
     }
-  | TakeCall;
+  | IngestCall;
 
-export type TakeCall = {
-  readonly kind: "take";
+export type IngestCall = {
+  readonly kind: "ingest";
   readonly dialect: ChainDialect["kind"];
   readonly reference: Reference;
   readonly node: string;
@@ -62,7 +62,7 @@ export type ToThread =
     }
   /** The reply of a node to an `ask` of the thread. */
   | { readonly kind: "reply"; readonly ask: number; readonly reply: Reply }
-  /** The block that this call took is not wanted any more. */
+  /** The block that this call ingested is not wanted any more. */
   | { readonly kind: "forget"; readonly id: number }
   /** The thread is to end. */
   | { readonly kind: "end" };
@@ -74,7 +74,7 @@ export type ThreadResult =
 
 export type FromThread =
   | { readonly kind: "answer"; readonly id: number; readonly result: ThreadResult }
-  /** A call to the node from which a block is being taken. */
+  /** A call to the node from which a block is being ingested. */
   | ({ readonly kind: "ask" } & Asked);
 
 export type Asked = {

@@ -8,7 +8,7 @@ import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Heartbeat, type PendingReplies } from "../../lib/waiting.ts";
 import type { Reply } from "../../upstream/reply.ts";
-import type { AskedNode } from "../dialect.ts";
+import type { AskedUpstream } from "../dialect.ts";
 import type { Asked, FromThread, ThreadResult, ThreadStart, ToThread } from "./messages.ts";
 
 export type ThreadLinkOptions = {
@@ -35,8 +35,8 @@ export type ThreadLinkParts = {
   readonly log: Pick<Logger, "error">;
 };
 
-/** How to call the node from which a block is taken, and the signal that ends these calls. */
-export type NodeAsking = { readonly ask: AskedNode["ask"]; readonly signal: Signal };
+/** How to call the node from which a block is ingested, and the signal that ends these calls. */
+export type NodeAsking = { readonly ask: AskedUpstream["ask"]; readonly signal: Signal };
 
 /**
  * A thread ends between two steps of its program. If it does not end within this time, in milliseconds, native code
@@ -52,7 +52,7 @@ const YOUNG_MIB = 48;
 export type Sending = {
   readonly message: ToThread;
   readonly transferred?: readonly ArrayBuffer[] | undefined;
-  /** For a call that takes a block: how the thread's calls reach the node, until the thread has answered. */
+  /** For a call that ingests a block: how the thread's calls reach the node, until the thread has answered. */
   readonly asking?: NodeAsking | undefined;
 };
 
@@ -70,7 +70,7 @@ export class ThreadLink {
   #hasEnded = false;
   #underWay = 0;
   #used: ReturnType<Worker["performance"]["eventLoopUtilization"]>;
-  /** How to call the node, for each block that is being taken, by the id of the call. */
+  /** How to call the node, for each block that is being ingested, by the id of the call. */
   readonly #asking = new Map<number, NodeAsking>();
   readonly #parts: ThreadLinkParts;
 

@@ -1,4 +1,4 @@
-// The program of the threads that take blocks. The writer thread also holds the blocks and writes all stores.
+// The program of the threads that ingest blocks. The writer thread also holds the blocks and writes all stores.
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { NotWritable, writeFailure } from "../../disk/writable.ts";
@@ -8,16 +8,16 @@ import { PendingReplies } from "../../lib/waiting.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import { type BlockRecord, receivedRecord, sentRecord } from "../block-record.ts";
 import { BlockStore } from "../block-store.ts";
-import type { AskedNode } from "../dialect.ts";
+import type { AskedUpstream } from "../dialect.ts";
 import { blockDialect } from "../fetch-block.ts";
 import { epochDialect } from "../fetch-epoch.ts";
-import { HeldBlocks, type TakeOutcome, takeHere } from "../writing.ts";
+import { HeldBlocks, type IngestOutcome, ingestHere } from "../writing.ts";
 import type {
   FromThread,
   HeldBlock,
   HeldStore,
+  IngestCall,
   OpenedStore,
-  TakeCall,
   ThreadCall,
   ThreadResult,
   ThreadStart,
@@ -74,7 +74,7 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /** A stand-in for the node of a call: it sends calls to the other thread, which makes them. */
-const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
+const nodeFor = (id: number, { node: name, missing }: IngestCall): AskedUpstream => ({
   name,
   isMissing: (method) => missing.includes(method),
   ask: (method, paramsJson, _, { maxBytes } = {}) => {
@@ -89,21 +89,21 @@ const NEVER = new AbortController().signal;
 
 const dialects = { blocks: blockDialect, epochs: epochDialect };
 
-async function take(id: number, call: TakeCall): Promise<TakeOutcome> {
+async function ingest(id: number, call: IngestCall): Promise<IngestOutcome> {
   const { reference, limits, rules, isSent } = call;
   const terms = { limits, rules, signal: NEVER };
   // `turnsOfOne` finishes a begun block first: its parsed JSON is garbage sooner, and the collector has less to do.
-  const taking = takeHere({ dialect: dialects[call.dialect], turns: turnsOfOne(turns) });
-  const taken = await taking(reference, nodeFor(id, call), terms);
-  if (taken.kind !== "taken") return taken;
-  if (isSent) return { ...taken, block: sentRecord(taken.block) };
-  blocks.hold(id, taken.block);
-  const { hash, outline } = taken.block;
-  return { ...taken, block: { hash, outline } };
+  const ingestBlock = ingestHere({ dialect: dialects[call.dialect], turns: turnsOfOne(turns) });
+  const ingested = await ingestBlock(reference, nodeFor(id, call), terms);
+  if (ingested.kind !== "ingested") return ingested;
+  if (isSent) return { ...ingested, block: sentRecord(ingested.block) };
+  blocks.hold(id, ingested.block);
+  const { hash, outline } = ingested.block;
+  return { ...ingested, block: { hash, outline } };
 }
 
 async function resultOf(id: number, store: number, call: ThreadCall): Promise<unknown> {
-  if (call.kind === "take") return take(id, call);
+  if (call.kind === "ingest") return ingest(id, call);
   if (call.kind === "open") {
     stores.set(store, opened(call.options));
     return undefined;

@@ -4,10 +4,10 @@ import type { Signal } from "../../lib/cancellation.ts";
 import type { SentRecord } from "../block-record.ts";
 import type { RunWrite } from "../block-store.ts";
 import { BlockTables, type LogSegment, type StoredTracePosition } from "../block-tables.ts";
-import type { AskedNode, ChainDialect, Reference } from "../dialect.ts";
-import type { Forgotten, UpstreamLogs } from "../kept-segments.ts";
-import type { StoreSize } from "../store-room.ts";
-import type { StoreWriting, TakenBlock, TakeOutcome, TakeTerms } from "../writing.ts";
+import type { AskedUpstream, ChainDialect, Reference } from "../dialect.ts";
+import type { SegmentSelector, UpstreamLogs } from "../kept-segments.ts";
+import type { StoreSize } from "../store-eviction.ts";
+import type { IngestedBlock, IngestOutcome, IngestTerms, StoreWriting } from "../writing.ts";
 import type { HeldBlock, HeldStore, OpenedStore } from "./messages.ts";
 import type { WriterThread } from "./writer-thread.ts";
 
@@ -29,7 +29,7 @@ export class ThreadStore implements StoreWriting {
   };
   readonly #store: number;
   #size: StoreSize;
-  readonly #held = new WeakMap<TakenBlock, HeldBlock>();
+  readonly #held = new WeakMap<IngestedBlock, HeldBlock>();
   /** Drops blocks that were collected as garbage here: by the id in the writer thread, or by the size of a sent record. */
   readonly #unwanted: FinalizationRegistry<number | { readonly sentBytes: number }>;
   readonly #opened: { options: OpenedStore; readonly onBegunAgain: () => void };
@@ -49,26 +49,26 @@ export class ThreadStore implements StoreWriting {
     this.#store = thread.open(this.#opened);
   }
 
-  readonly take = async (
+  readonly ingest = async (
     reference: Reference,
-    node: AskedNode,
-    { limits, rules, signal }: TakeTerms & { readonly signal: Signal },
-  ): Promise<TakeOutcome> => {
+    node: AskedUpstream,
+    { limits, rules, signal }: IngestTerms & { readonly signal: Signal },
+  ): Promise<IngestOutcome> => {
     const { thread, dialect } = this.#parts;
     const missing = dialect.optional.filter((method) => node.isMissing(method));
     const call = {
-      ...({ kind: "take", dialect: dialect.kind, reference } as const),
+      ...({ kind: "ingest", dialect: dialect.kind, reference } as const),
       ...{ node: node.name, missing, limits, rules },
     };
     const asking = { ask: node.ask.bind(node), signal };
-    const { id, result } = thread.take(this.#store, call, asking);
+    const { id, result } = thread.ingest(this.#store, call, asking);
     try {
-      const taken = (await result) as TakeOutcome<TakenBlock | SentRecord>;
-      if (taken.kind !== "taken") return taken;
-      const { hash, outline } = taken.block;
+      const ingested = (await result) as IngestOutcome<IngestedBlock | SentRecord>;
+      if (ingested.kind !== "ingested") return ingested;
+      const { hash, outline } = ingested.block;
       const block = { hash, outline };
-      this.#hold(block, id ?? (taken.block as SentRecord));
-      return { ...taken, block };
+      this.#hold(block, id ?? (ingested.block as SentRecord));
+      return { ...ingested, block };
     } catch (error) {
       return { kind: "failed", reason: (error as Error).message };
     }
@@ -108,16 +108,16 @@ export class ThreadStore implements StoreWriting {
     return this.#call("probe");
   }
 
-  apply({ removed, added }: { removed: number; added: readonly TakenBlock[] }): Promise<void> {
+  apply({ removed, added }: { removed: number; added: readonly IngestedBlock[] }): Promise<void> {
     return this.#write("apply", { removed, added: this.#given(added) });
   }
 
-  startAt(block: TakenBlock): Promise<void> {
+  startAt(block: IngestedBlock): Promise<void> {
     const [given = FORGOTTEN] = this.#given([block]);
     return this.#write("startAt", given);
   }
 
-  keep(block: TakenBlock, isCanonical: boolean): Promise<void> {
+  keep(block: IngestedBlock, isCanonical: boolean): Promise<void> {
     const [given = FORGOTTEN] = this.#given([block]);
     return this.#write("keep", given, isCanonical);
   }
@@ -131,11 +131,11 @@ export class ThreadStore implements StoreWriting {
     return this.#write("keepSegment", segment, { json: copied, upstreams });
   }
 
-  forgetSegments(forgotten: Forgotten): Promise<number> {
+  forgetSegments(forgotten: SegmentSelector): Promise<number> {
     return this.#write("forgetSegments", forgotten);
   }
 
-  #hold(block: TakenBlock, held: HeldBlock): void {
+  #hold(block: IngestedBlock, held: HeldBlock): void {
     const sentBytes = typeof held === "number" ? 0 : held.bytes.length;
     this.#parts.thread.countSent(sentBytes);
     this.#held.set(block, held);
@@ -143,7 +143,7 @@ export class ThreadStore implements StoreWriting {
   }
 
   /** The blocks as the writer thread takes them. A record that was sent here is given only once. */
-  #given(blocks: readonly TakenBlock[]): HeldBlock[] {
+  #given(blocks: readonly IngestedBlock[]): HeldBlock[] {
     return blocks.map((block) => {
       const held = this.#held.get(block) ?? FORGOTTEN;
       if (typeof held === "number") return held;

@@ -1,12 +1,12 @@
-// Runs the threads that take blocks and write the stores. The writer thread writes, and takes what it can; it starts with
-// the first store, and again when it ends or hangs. A second thread takes blocks while the writer thread has too much to
+// Runs the threads that ingest blocks and write the stores. The writer thread writes, and ingests what it can; it starts with
+// the first store, and again when it ends or hangs. A second thread ingests blocks while the writer thread has too much to
 // do. Calls that a thread has not answered when it ends fail, and the follower makes them again.
 import { cpus } from "node:os";
 import type { Logger } from "pino";
 import { NotWritable } from "../../disk/writable.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { PendingReplies, Restarts, Rounds } from "../../lib/waiting.ts";
-import type { OpenedStore, TakeCall, ThreadCall, ThreadResult } from "./messages.ts";
+import { PendingReplies, PeriodicTimer, RestartBackoff } from "../../lib/waiting.ts";
+import type { IngestCall, OpenedStore, ThreadCall, ThreadResult } from "./messages.ts";
 import {
   GONE,
   type NodeAsking,
@@ -21,7 +21,7 @@ export type WriterThreadOptions = {
   readonly program?: string;
   /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
   readonly heapMib?: number;
-  /** The share of time, from 0 to 1, for which the writer thread may be busy before a second thread takes blocks, too. */
+  /** The share of time, from 0 to 1, for which the writer thread may be busy before a second thread ingests blocks, too. */
   readonly busyShare?: number;
   /** How many cores must be idle for a second thread. */
   readonly spareCores?: number;
@@ -45,37 +45,37 @@ export const CALLED_OFF = "CALLED_OFF";
 
 /** How often the load of the writer thread is measured at most, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** The default of `busyShare`: a second thread takes blocks once the writer thread was busy for this share of time. */
+/** The default of `busyShare`: a second thread ingests blocks once the writer thread was busy for this share of time. */
 const BUSY_SHARE = 0.7;
 /** The default of `spareCores`: on a machine with enough to do, a second thread would only make callers wait. */
 const SPARE_CORES = 0.4;
-/** The second thread ends when it took no block for this time, in milliseconds. */
+/** The second thread ends when it ingested no block for this time, in milliseconds. */
 const IDLE_MS = 10_000;
-/** The second thread takes no block while this many bytes of blocks wait to be stored. */
+/** The second thread ingests no block while this many bytes of blocks wait to be stored. */
 const MOST_SENT_BYTES = 64 * 2 ** 20;
 
 export class WriterThread {
   #writer: ThreadLink | undefined;
-  #taker: ThreadLink | undefined;
-  /** The calls to `#taker` that it has not answered. */
-  readonly #taking = new PendingReplies<ThreadResult>();
-  /** How many blocks `#taker` took, now and when `#endIdle` last looked. */
-  #taken = 0;
-  #takenBefore = 0;
+  #ingester: ThreadLink | undefined;
+  /** The calls to `#ingester` that it has not answered. */
+  readonly #ingesting = new PendingReplies<ThreadResult>();
+  /** How many blocks `#ingester` ingested, now and when `#endIdle` last looked. */
+  #ingested = 0;
+  #ingestedBefore = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** The idle time of all cores together at the last measurement, in milliseconds. */
   #idleMs = 0;
-  /** The bytes of blocks that `#taker` took and that are not stored. */
+  /** The bytes of blocks that `#ingester` ingested and that are not stored. */
   #sentBytes = 0;
   /** Messages that wait for the start; undefined after the start. */
   #unsent: Sending[] | undefined = [];
   #isClosed = false;
-  readonly #restarts = new Restarts();
+  readonly #restarts = new RestartBackoff();
   #lastStore = 0;
   /** The stores by number. A store keeps its number when a new thread takes over. */
   readonly #stores = new Map<number, OpenStore>();
   readonly #replies = new PendingReplies<ThreadResult>();
-  readonly #idle: Rounds;
+  readonly #idle: PeriodicTimer;
   readonly #options: WriterThreadOptions;
   readonly #parts: WriterThreadParts;
 
@@ -83,7 +83,7 @@ export class WriterThread {
     this.#options = options;
     this.#parts = parts;
     const { clock } = parts;
-    this.#idle = new Rounds({ clock, everyMs: () => IDLE_MS, round: () => this.#endIdle() });
+    this.#idle = new PeriodicTimer({ clock, everyMs: () => IDLE_MS, round: () => this.#endIdle() });
   }
 
   /** Adds a store. @param store.onBegunAgain A callback: a new thread has opened the store. @returns Its number. */
@@ -119,21 +119,21 @@ export class WriterThread {
   }
 
   /**
-   * @returns The number by which the writer thread holds the block; undefined where the second thread takes the block
+   * @returns The number by which the writer thread holds the block; undefined where the second thread ingests the block
    * and sends it. @throws As `request`.
    */
-  take(
+  ingest(
     store: number,
-    call: Omit<TakeCall, "isSent">,
+    call: Omit<IngestCall, "isSent">,
     asking: NodeAsking,
   ): { readonly id: number | undefined; readonly result: Promise<unknown> } {
-    // The follower names heads by their hash: the writer thread takes them, since it has the normal priority.
-    const taker = "number" in call.reference ? this.#takerNow() : undefined;
-    if (taker) {
-      const { id, reply } = this.#taking.begin();
-      this.#taken += 1;
+    // The follower names heads by their hash: the writer thread ingests them, since it has the normal priority.
+    const ingester = "number" in call.reference ? this.#ingesterNow() : undefined;
+    if (ingester) {
+      const { id, reply } = this.#ingesting.begin();
+      this.#ingested += 1;
       const message = { kind: "call", id, store, call: { ...call, isSent: true } } as const;
-      taker.send({ message, asking });
+      ingester.send({ message, asking });
       return { id: undefined, result: reply.then((settled) => this.#valueOf(settled)) };
     }
     return this.#request(store, { ...call, isSent: false }, { asking });
@@ -144,7 +144,7 @@ export class WriterThread {
     this.#sentBytes += bytes;
   }
 
-  /** Lets the writer thread drop a block that it took. */
+  /** Lets the writer thread drop a block that it ingested. */
   forget(id: number): void {
     this.#post({ message: { kind: "forget", id } });
   }
@@ -161,7 +161,7 @@ export class WriterThread {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#idle.stop();
-    await Promise.all([this.#writer?.close(), this.#taker?.close()]);
+    await Promise.all([this.#writer?.close(), this.#ingester?.close()]);
   }
 
   #request(
@@ -228,14 +228,14 @@ export class WriterThread {
     for (const number of this.#stores.keys()) this.#openIn(number);
   }
 
-  /** The second thread, if it is to take the next block. Starts one while the writer thread is too busy. */
-  #takerNow(): ThreadLink | undefined {
+  /** The second thread, if it is to ingest the next block. Starts one while the writer thread is too busy. */
+  #ingesterNow(): ThreadLink | undefined {
     const writer = this.#writer;
     if (!writer || this.#isClosed) return undefined;
-    if (!this.#taker && this.#lookForRoom(writer)) this.#beginTaker();
-    const taker = this.#taker;
-    const isFree = taker?.isUp && taker.underWay < writer.underWay;
-    return isFree && this.#sentBytes < MOST_SENT_BYTES ? taker : undefined;
+    if (!this.#ingester && this.#lookForRoom(writer)) this.#beginIngester();
+    const ingester = this.#ingester;
+    const isFree = ingester?.isUp && ingester.underWay < writer.underWay;
+    return isFree && this.#sentBytes < MOST_SENT_BYTES ? ingester : undefined;
   }
 
   /** @returns Whether a second thread would help, by the load since the last measurement; false until one is due. */
@@ -251,35 +251,36 @@ export class WriterThread {
     return writer.takeUse() > busyShare && idleCores >= spareCores;
   }
 
-  #beginTaker(): void {
+  #beginIngester(): void {
     const { log } = this.#parts;
     log.info("a second thread prepares blocks, since the writer thread is busy");
-    const taker = this.#link(
+    const ingester = this.#link(
       { name: "the thread that prepares blocks", isSpare: true },
       {
-        replies: this.#taking,
+        replies: this.#ingesting,
         onEnd: () => {
-          if (this.#taker !== taker) return;
-          this.#taker = undefined;
+          if (this.#ingester !== ingester) return;
+          this.#ingester = undefined;
           if (!this.#isClosed) log.warn("the thread that prepares blocks ended");
         },
       },
     );
-    this.#taker = taker;
-    this.#taken = 0;
-    this.#takenBefore = -1; // no round has looked at it yet
+    this.#ingester = ingester;
+    this.#ingested = 0;
+    this.#ingestedBefore = -1; // no round has looked at it yet
     this.#idle.begin();
   }
 
   /** Ends the second thread if it is idle. @returns Whether there still is a second thread. */
   #endIdle(): boolean {
-    const taker = this.#taker;
-    const isIdle = taker?.isUp && taker.underWay === 0 && this.#taken === this.#takenBefore;
-    this.#takenBefore = this.#taken;
-    if (!taker || !isIdle) return taker !== undefined;
-    this.#taker = undefined;
-    void taker.close();
-    this.#parts.log.info({ blocks: this.#taken }, "the writer thread prepares all blocks again");
+    const ingester = this.#ingester;
+    const isIdle =
+      ingester?.isUp && ingester.underWay === 0 && this.#ingested === this.#ingestedBefore;
+    this.#ingestedBefore = this.#ingested;
+    if (!ingester || !isIdle) return ingester !== undefined;
+    this.#ingester = undefined;
+    void ingester.close();
+    this.#parts.log.info({ blocks: this.#ingested }, "the writer thread prepares all blocks again");
     return false;
   }
 

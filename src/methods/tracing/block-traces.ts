@@ -2,7 +2,7 @@
 import { type BlockReference, pointerOf } from "../../evm/block-reference.ts";
 import { toQuantity } from "../../evm/values.ts";
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
-import { inBatches } from "../../lib/waiting.ts";
+import { mapConcurrently } from "../../lib/waiting.ts";
 import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
 import { tracesOfFlat } from "../../traces/call-tree.ts";
 import type { CallContext } from "../method.ts";
@@ -78,7 +78,7 @@ async function treesOf(
   const together = await askSource(treesTogether, block, context);
   if (together.kind === "result")
     return isGasWanted ? withExecutedGasOfAll(together.value, block, context) : together.value;
-  return inBatches(block.transactions, AT_ONCE, async (transaction) => {
+  return mapConcurrently(block.transactions, AT_ONCE, async (transaction) => {
     const tree = await firstOf<typeof transaction, CallTree>(treeSources, transaction, context);
     return isGasWanted ? withExecutedGas(tree, transaction, context) : tree;
   });
@@ -103,7 +103,7 @@ export async function blockReplays(
   const isGasWanted = !types.includes("vmTrace");
   const trees = types.includes("trace") ? await treesOf(block, { isGasWanted }, context) : [];
   const others = types.filter((type) => type !== "trace");
-  const replays = await inBatches(block.transactions, AT_ONCE, async (transaction) => {
+  const replays = await mapConcurrently(block.transactions, AT_ONCE, async (transaction) => {
     const knownTree = trees[transaction.index];
     const makers = partsOfMined(transaction, others, context);
     const parts = await derivedParts(others, makers, knownTree);

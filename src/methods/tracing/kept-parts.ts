@@ -38,7 +38,7 @@ export function keptParts(
  * Makes a trace agree with a vmTrace that was kept at another time. The gas of the top call comes from the vmTrace,
  * since a node that gave only calls did not know it.
  */
-export function inAgreement(parts: KeptParts): Parts {
+export function withGasOfVmTrace(parts: KeptParts): Parts {
   const { trace, vmTrace } = parts;
   const [, used] = LAST_USED.exec(vmTrace?.subarray(-LONGEST_END).toString() ?? "") ?? [];
   if (!trace || used === undefined) return parts;

@@ -13,8 +13,8 @@ import {
   isBeyondAnyBlock,
   settle,
 } from "../block-lookup.ts";
+import { MAY_LAG } from "../forwarding.ts";
 import type { CallContext } from "../method.ts";
-import { MAY_LAG } from "../passing-on.ts";
 import { transactionJson } from "../transactions.ts";
 
 export type MinedPosition = { readonly block: Position; readonly index: number };

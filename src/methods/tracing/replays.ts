@@ -11,12 +11,12 @@ import type { CallContext } from "../method.ts";
 import { type CallTree, placed, positionIn, topCallSource, treeSources } from "./call-trees.ts";
 import { withExecutedGas, withLeft } from "./executed-gas.ts";
 import {
-  inAgreement,
   keepParts,
   keptParts,
   type Parts,
   type TracedPart,
   type TraceType,
+  withGasOfVmTrace,
 } from "./kept-parts.ts";
 import { findMined, type MinedPosition, type MinedTransaction } from "./mined.ts";
 import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts";
@@ -32,7 +32,7 @@ export async function replay(
   const known = context.chain && (await findMined(hash, context));
   if (context.chain && !known) throw errors.transactionNotFound();
   const kept = known && keptParts(known, ["output", ...types], context);
-  if (kept) return replayJson(inAgreement(kept));
+  if (kept) return replayJson(withGasOfVmTrace(kept));
   const own = await askSource(ownReplay, { hash: hash.toLowerCase(), types }, context);
   const isReported = own.kind === "result";
   const mined = known ?? (isReported ? undefined : await findMined(hash, context));

@@ -10,8 +10,8 @@ import { isAbsent, type Json } from "../../proofs/json.ts";
 import { TOO_MANY_STEPS } from "../../traces/gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
+import { beginningOf, isUnknownRefusal } from "../forwarding.ts";
 import type { CallContext } from "../method.ts";
-import { beginningOf, isUnknownSaying } from "../passing-on.ts";
 import type { TraceType } from "./kept-parts.ts";
 import type { MinedTransaction } from "./mined.ts";
 
@@ -158,7 +158,7 @@ function refusedBy(error: unknown): SourceAnswer<never> {
   if (error.status === 502) return { kind: "refused", error };
   if (isMethodMissing(error)) return { kind: "missing", error };
   if (error.status !== 200) throw error;
-  return isUnknownSaying(error) ? { kind: "unknown" } : { kind: "refused", error };
+  return isUnknownRefusal(error) ? { kind: "unknown" } : { kind: "refused", error };
 }
 
 /**
@@ -310,7 +310,8 @@ const isAtWork = (message: string): boolean => message.includes(TOO_MANY_STEPS);
 /** Whether another node may know the transaction, or still have the state that it needs. */
 const mayKnowMore = (reply: Reply): boolean =>
   (reply.kind === "result" && tellsNothing(reply.json)) ||
-  (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(beginningOf(reply.message))));
+  (reply.kind === "refused" &&
+    (isUnknownRefusal(reply) || PRUNED.test(beginningOf(reply.message))));
 
 const PRUNED =
   /missing trie node|pruned|pruning|(historical|required|old) .*(state|data).*(not|un)available|state .*(not|un)available|distance to target block/i;

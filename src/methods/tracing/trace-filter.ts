@@ -46,7 +46,7 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   const from = toNumber(await settleNumber(filter.fromBlock ?? "earliest", context));
   const to = toNumber(await settleNumber(filter.toBlock ?? "latest", context));
   if (from > to) throw errors.invalidBlockRange();
-  if (to > (await context.consultHead().atLeast(to))) throw errors.beyondHead();
+  if (to > (await context.headView().atLeast(to))) throw errors.beyondHead();
   const range = { fromBlock: toQuantity(from), toBlock: toQuantity(to) };
   const own = await ownTraces({ ...filter, ...range }, context);
   if (own.kind === "result") return JSON.stringify(own.value);

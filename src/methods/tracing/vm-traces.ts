@@ -18,8 +18,8 @@ import {
   type VmTraceOutcome,
   VmTraceWriter,
 } from "../../traces/vm-trace.ts";
+import { MAY_LAG } from "../forwarding.ts";
 import type { CallContext } from "../method.ts";
-import { MAY_LAG } from "../passing-on.ts";
 import type { MinedTransaction } from "./mined.ts";
 import {
   askReading,

@@ -1,7 +1,13 @@
 // When the gateway does not believe an answer of one upstream alone, it asks the others too.
 import { describe, expect, it } from "vitest";
-import { asking, DELAY_MS, failed, lacking, result } from "../../../test/support/fake-asking.ts";
-import { OUTRUN } from "../node-requests.ts";
+import {
+  DELAY_MS,
+  failed,
+  lacking,
+  result,
+  scriptedCall,
+} from "../../../test/support/scripted-call.ts";
+import { LOST_RACE } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
@@ -11,7 +17,7 @@ const LACK_TIMEOUT_MS = 1_000;
 
 describe("an answer that one node alone is not believed in", () => {
   it("counts when the others say the same", async () => {
-    const { log, outcome, left, idle } = asking(
+    const { log, outcome, left, idle } = scriptedCall(
       [{ says: [result("null")] }, { says: [result("null")] }],
       crossChecksNull,
     );
@@ -21,14 +27,17 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it("loses to a better one", async () => {
-    const { log, clock, answer } = asking([{ says: [result("null")] }, {}, {}], crossChecksNull);
+    const { log, clock, answer } = scriptedCall(
+      [{ says: [result("null")] }, {}, {}],
+      crossChecksNull,
+    );
     await clock.advance(0);
     await answer("b", result("2"));
     expect(log.slice(2)).toEqual(["cross-check", "0 b", "answered in 0", "2"]);
   });
 
   it("counts when the others fail, the first one that was given", async () => {
-    const { log, outcome } = asking(
+    const { log, outcome } = scriptedCall(
       [{ says: [lacking] }, { says: [failed] }, { says: [result("null")] }],
       crossChecksNull,
     );
@@ -38,7 +47,7 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("does not count instead of that of a node that lags, when the better ones fail", async () => {
     const nodes = [{}, {}, { isBehind: true, says: [result("3")] }];
-    const { log, clock, answer } = asking(nodes, crossChecksNull);
+    const { log, clock, answer } = scriptedCall(nodes, crossChecksNull);
     await clock.advance(DELAY_MS);
     await answer("b", result("null"));
     await answer("a", failed);
@@ -46,7 +55,7 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it("counts when nobody gives a better one in four times as long as calls take", async () => {
-    const { log, aborted, clock, left, idle } = asking([{ says: [result("null")] }, {}, {}], {
+    const { log, aborted, clock, left, idle } = scriptedCall([{ says: [result("null")] }, {}, {}], {
       ...crossChecksNull,
       mayHedge: false,
     });
@@ -56,13 +65,13 @@ describe("an answer that one node alone is not believed in", () => {
     await clock.advance(1);
     expect(log.at(-1)).toBe("null");
     await clock.advance(1_000);
-    expect(aborted).toEqual([OUTRUN]);
+    expect(aborted).toEqual([LOST_RACE]);
     expect(left()).toEqual(idle);
   });
 
   it("counts after a while also when some fail that are asked for a better one, and others hang", async () => {
     const nodes = [{ says: [result("null")] }, { says: [failed] }, {}, {}];
-    const { log, clock } = asking(nodes, { ...crossChecksNull, mayHedge: false });
+    const { log, clock } = scriptedCall(nodes, { ...crossChecksNull, mayHedge: false });
     await clock.advance(0);
     await clock.advance(4 * DELAY_MS);
     expect(log.at(-1)).toBe("null");
@@ -70,7 +79,7 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("counts after two seconds however slow such calls are", async () => {
     const nodes = [{ says: [result("null")] }, { hasReplied: true }];
-    const { log, clock } = asking(nodes, { ...crossChecksNull, hedgeDelayMs: 2_000 });
+    const { log, clock } = scriptedCall(nodes, { ...crossChecksNull, hedgeDelayMs: 2_000 });
     await clock.advance(0);
     await clock.advance(1_999);
     expect(log.slice(2)).toEqual(["cross-check", "0 b"]);
@@ -84,7 +93,7 @@ describe("an answer that one node alone is not believed in", () => {
   ])(
     "counts $ends ms after the call, when a better one was first asked, $node",
     async ({ hasReplied, ends }) => {
-      const { log, clock, answer } = asking([{ hasReplied }, {}], crossChecksNull);
+      const { log, clock, answer } = scriptedCall([{ hasReplied }, {}], crossChecksNull);
       await clock.advance(DELAY_MS);
       await answer("b", result("null"));
       const then = log.length;
@@ -94,7 +103,7 @@ describe("an answer that one node alone is not believed in", () => {
   );
 
   it("that says what a node lacks is not believed while others work that answer at all", async () => {
-    const { log, clock, answer } = asking([{ says: [lacking] }, { hasReplied: true }]);
+    const { log, clock, answer } = scriptedCall([{ says: [lacking] }, { hasReplied: true }]);
     await clock.advance(0);
     for (let count = 0; count < 100; count += 1) await clock.advance(4 * DELAY_MS);
     expect(log).toEqual(["0 a", "cross-check", "0 b"]);
@@ -103,7 +112,7 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it("that says what a node lacks counts when all others are silent for a while", async () => {
-    const { log, clock } = asking([{ says: [lacking] }, {}]);
+    const { log, clock } = scriptedCall([{ says: [lacking] }, {}]);
     await clock.advance(0);
     await clock.advance(LACK_TIMEOUT_MS - 1);
     expect(log).toEqual(["0 a", "cross-check", "0 b"]);
@@ -112,14 +121,14 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it("that says what a node lacks counts also when the other one hangs that had no budget first", async () => {
-    const { log, clock } = asking([{ says: [lacking] }, { waitMs: 300 }]);
+    const { log, clock } = scriptedCall([{ says: [lacking] }, { waitMs: 300 }]);
     await clock.advance(0);
     for (let count = 0; count < 100; count += 1) await clock.advance(DELAY_MS);
     expect(log.slice(-2)).toEqual(["300 b", "refused: missing trie node"]);
   });
 
   it("is not checked with nodes that were given up", async () => {
-    const { log, outcome } = asking(
+    const { log, outcome } = scriptedCall(
       [
         { says: [result("null")] },
         { breaker: "open" },
@@ -134,7 +143,7 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("is checked with a node that has no budget once it has, when that is soon", async () => {
     const nodes = [{ says: [result("null")] }, { waitMs: 100 }];
-    const { log, clock, answer } = asking(nodes, crossChecksNull);
+    const { log, clock, answer } = scriptedCall(nodes, crossChecksNull);
     await clock.advance(0);
     await clock.advance(100);
     await answer("b", result("2"));
@@ -142,15 +151,18 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it("counts at once when nobody has budget soon", async () => {
-    const nodes = [{ says: [result("null")] }, { waitMs: 4 * DELAY_MS + 1, mayBeTried: true }];
-    const { log, outcome, left, idle } = asking(nodes, crossChecksNull);
+    const nodes = [
+      { says: [result("null")] },
+      { waitMs: 4 * DELAY_MS + 1, mayExceedLearnedLimit: true },
+    ];
+    const { log, outcome, left, idle } = scriptedCall(nodes, crossChecksNull);
     await outcome;
     expect(log.slice(2)).toEqual(["null"]);
     expect(left()).toEqual(idle);
   });
 
   it("is checked with the node that is asked already", async () => {
-    const { log, clock, answer } = asking([{}, {}], crossChecksNull);
+    const { log, clock, answer } = scriptedCall([{}, {}], crossChecksNull);
     await clock.advance(DELAY_MS);
     await answer("b", result("null"));
     await answer("a", result("1"));

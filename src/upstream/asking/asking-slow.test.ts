@@ -1,24 +1,24 @@
 // When the upstream of a call takes long, the call is hedged at another one.
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import {
-  asking,
   DELAY_MS,
   failed,
   outcomeOf,
   refused,
   result,
-} from "../../../test/support/fake-asking.ts";
-import { FakeClock } from "../../../test/support/fake-clock.ts";
+  scriptedCall,
+} from "../../../test/support/scripted-call.ts";
 import { Health } from "../health/health.ts";
-import { OUTRUN } from "../node-requests.ts";
+import { LOST_RACE } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 
 const timeout: Reply = { kind: "timeout" };
 
 describe("a call whose node takes long", () => {
-  it("is asked of a second one, and the loser is told after a second that it was outrun", async () => {
-    const { log, aborted, clock, answer, left, idle } = asking([{}, {}, {}]);
+  it("is asked of a second one, and the loser is told after a second that it was superseded", async () => {
+    const { log, aborted, clock, answer, left, idle } = scriptedCall([{}, {}, {}]);
     await clock.advance(DELAY_MS - 1);
     expect(log).toEqual(["0 a"]);
     await clock.advance(1);
@@ -28,24 +28,24 @@ describe("a call whose node takes long", () => {
     await clock.advance(999);
     expect(aborted).toEqual([]);
     await clock.advance(1);
-    expect(aborted).toEqual([OUTRUN]);
+    expect(aborted).toEqual([LOST_RACE]);
     expect(left()).toEqual(idle);
   });
 
   it("takes the first one's answer when that comes first after all", async () => {
-    const { log, aborted, clock, answer } = asking([{}, {}]);
+    const { log, aborted, clock, answer } = scriptedCall([{}, {}]);
     await clock.advance(DELAY_MS);
     await answer("a", result("1"));
     expect(log).toEqual(["0 a", "slow", "50 b", "answered in 50", "1"]);
     await clock.advance(1_000);
-    expect(aborted).toEqual([OUTRUN]);
+    expect(aborted).toEqual([LOST_RACE]);
   });
 
   describe("when the second one lags", () => {
     const nodes = [{}, { isBehind: true }];
 
     it("takes the first one's answer, which comes a little later", async () => {
-      const { log, clock, answer, left, idle } = asking(nodes);
+      const { log, clock, answer, left, idle } = scriptedCall(nodes);
       await clock.advance(DELAY_MS);
       await answer("b", result("old"));
       expect(log).toEqual(["0 a", "slow", "50 b", "answered in 0"]);
@@ -56,7 +56,7 @@ describe("a call whose node takes long", () => {
 
     it("takes the second one's at once when the first fails, then or before", async () => {
       for (const order of ["ab", "ba"]) {
-        const { log, clock, answer, left, idle } = asking(nodes);
+        const { log, clock, answer, left, idle } = scriptedCall(nodes);
         await clock.advance(DELAY_MS);
         for (const name of order) await answer(name, name === "a" ? failed : result("old"));
         expect(log.at(-1)).toBe("old");
@@ -68,7 +68,7 @@ describe("a call whose node takes long", () => {
       { node: "says nothing", hasReplied: false, ends: 4 * DELAY_MS },
       { node: "answers others", hasReplied: true, ends: 2_000 },
     ])("waits $ends ms for a first one that $node", async ({ hasReplied, ends }) => {
-      const { log, clock, answer } = asking([{ hasReplied }, { isBehind: true }]);
+      const { log, clock, answer } = scriptedCall([{ hasReplied }, { isBehind: true }]);
       await clock.advance(DELAY_MS);
       await answer("b", result("old"));
       const then = log.length;
@@ -77,7 +77,7 @@ describe("a call whose node takes long", () => {
     });
 
     it("takes its answer at once where it was the first to be asked", async () => {
-      const { log, clock, answer } = asking([{ isBehind: true }, {}]);
+      const { log, clock, answer } = scriptedCall([{ isBehind: true }, {}]);
       await clock.advance(DELAY_MS);
       await answer("a", result("old"));
       expect(log.at(-1)).toBe("old");
@@ -85,7 +85,7 @@ describe("a call whose node takes long", () => {
   });
 
   it("is measured at the loser too, when that answers within a second", async () => {
-    const { log, aborted, clock, answer, left, idle } = asking([{}, {}]);
+    const { log, aborted, clock, answer, left, idle } = scriptedCall([{}, {}]);
     await clock.advance(DELAY_MS);
     await answer("b", result("2"));
     const then = log.length;
@@ -99,7 +99,7 @@ describe("a call whose node takes long", () => {
   });
 
   it("has its loser listened to without the caller, who may be gone", async () => {
-    const { aborted, caller, clock, answer, listeners } = asking([{}, {}]);
+    const { aborted, caller, clock, answer, listeners } = scriptedCall([{}, {}]);
     await clock.advance(DELAY_MS);
     await answer("b", result("2"));
     expect(listeners()).toBe(0);
@@ -107,11 +107,11 @@ describe("a call whose node takes long", () => {
     await clock.advance(999);
     expect(aborted).toEqual([]);
     await clock.advance(1);
-    expect(aborted).toEqual([OUTRUN]);
+    expect(aborted).toEqual([LOST_RACE]);
   });
 
   it("is asked of a third one when two take long, and of nobody twice", async () => {
-    const { log, aborted, clock, answer, left, idle } = asking([{}, {}, {}]);
+    const { log, aborted, clock, answer, left, idle } = scriptedCall([{}, {}, {}]);
     for (let count = 0; count < 5; count += 1) await clock.advance(DELAY_MS);
     expect(log).toEqual(["0 a", "slow", "50 b", "slow", "100 c"]);
     expect(clock.waiting).toBe(0);
@@ -119,13 +119,13 @@ describe("a call whose node takes long", () => {
     expect(log.at(-1)).toBe("refused: execution reverted");
     await answer("a", failed); // the attempt at b is still awaited
     await clock.advance(1_000);
-    expect(aborted).toEqual([OUTRUN]);
+    expect(aborted).toEqual([LOST_RACE]);
     expect(left()).toEqual(idle);
   });
 
   it("waits while no more may be spent, looks again, and is asked elsewhere once it may", async () => {
     const call = { mayHedge: false };
-    const { log, clock, answer } = asking([{}, {}], call);
+    const { log, clock, answer } = scriptedCall([{}, {}], call);
     await clock.advance(DELAY_MS);
     await clock.advance(DELAY_MS);
     expect(log).toEqual(["0 a"]);
@@ -136,7 +136,7 @@ describe("a call whose node takes long", () => {
   });
 
   it("is asked elsewhere once it is late when the node has stopped, whatever may be spent", async () => {
-    const { log, clock } = asking([{ isStalled: true }, {}], { mayHedge: false });
+    const { log, clock } = scriptedCall([{ isStalled: true }, {}], { mayHedge: false });
     await clock.advance(DELAY_MS);
     expect(log).toEqual(["0 a", "slow", "50 b"]);
   });
@@ -146,7 +146,7 @@ describe("a call whose node takes long", () => {
       ["a", "b"],
       ["b", "a"],
     ] as const) {
-      const { log, clock, answer } = asking([{}, {}]);
+      const { log, clock, answer } = scriptedCall([{}, {}]);
       await clock.advance(DELAY_MS);
       await answer(one, failed);
       expect(log).toEqual(["0 a", "slow", "50 b"]);
@@ -156,7 +156,7 @@ describe("a call whose node takes long", () => {
   });
 
   it("has failed when both have", async () => {
-    const { log, clock, answer, left, idle } = asking([{}, {}]);
+    const { log, clock, answer, left, idle } = scriptedCall([{}, {}]);
     await clock.advance(DELAY_MS);
     await answer("b", timeout);
     await answer("a", failed);
@@ -172,14 +172,14 @@ describe("a call whose node takes long", () => {
       call: { options: { reader: () => ({ add: () => true, finish: () => undefined }) } },
     },
   ])("is not asked twice when it $which", async ({ call }) => {
-    const { log, clock } = asking([{ isStalled: true }, {}], call);
+    const { log, clock } = scriptedCall([{ isStalled: true }, {}], call);
     expect(clock.waiting).toBe(0);
     await clock.advance(10 * DELAY_MS);
     expect(log).toEqual(["0 a"]);
   });
 
   it("is not looked at when there is nobody else", () => {
-    expect(asking([{}]).clock.waiting).toBe(0);
+    expect(scriptedCall([{}]).clock.waiting).toBe(0);
   });
 
   it.each([
@@ -193,14 +193,14 @@ describe("a call whose node takes long", () => {
         return true;
       },
     };
-    const { log, clock } = asking([{}, other], call);
+    const { log, clock } = scriptedCall([{}, other], call);
     for (let count = 0; count < 5; count += 1) await clock.advance(DELAY_MS);
     expect(log).toEqual(["0 a"]);
     expect(spent).toBe(0);
   });
 
   it("is asked of one that was not there at the beginning, when nobody else is left", async () => {
-    const { log, clock, answer, left, idle } = asking([{}, { fromMs: 400 }]);
+    const { log, clock, answer, left, idle } = scriptedCall([{}, { fromMs: 400 }]);
     for (let count = 0; count < 8; count += 1) await clock.advance(DELAY_MS);
     expect(log).toEqual(["0 a"]);
     for (let count = 0; count < 8; count += 1) await clock.advance(DELAY_MS);
@@ -221,8 +221,12 @@ describe("a call whose node takes long", () => {
       health.close(call, "failed");
       return failed;
     };
-    const mayBeTried = (): boolean => false;
-    const budgeted = (waitMs: number) => ({ costOf: () => 1, waitMs: () => waitMs, mayBeTried });
+    const mayExceedLearnedLimit = (): boolean => false;
+    const budgeted = (waitMs: number) => ({
+      costOf: () => 1,
+      waitMs: () => waitMs,
+      mayExceedLearnedLimit,
+    });
     const node = { name: "a", ask, isMissing: () => false, health, budget: budgeted(0) };
     const nodes = [node, { ...node, name: "b", budget: budgeted(600) }];
     for (let count = 0; count < 3; count += 1)
@@ -235,7 +239,7 @@ describe("a call whose node takes long", () => {
   });
 
   it("is not changed by answers that come after its end", async () => {
-    const { log, clock, answer, outcome, left, idle } = asking([{ isDeaf: true }, {}]);
+    const { log, clock, answer, outcome, left, idle } = scriptedCall([{ isDeaf: true }, {}]);
     await clock.advance(DELAY_MS);
     await answer("b", result("2"));
     await outcome;

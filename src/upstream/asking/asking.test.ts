@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import {
-  asking,
   DELAY_MS,
   failed,
   lacking,
   neverSent,
   refused,
   result,
-} from "../../../test/support/fake-asking.ts";
+  scriptedCall,
+} from "../../../test/support/scripted-call.ts";
 import type { Reply } from "../reply.ts";
 
 const timeout: Reply = { kind: "timeout" };
@@ -109,25 +109,25 @@ describe("a call", () => {
     },
   ])("when $when", async ({ says, method = "eth_call", log: want }) => {
     const nodes = says.map((reply) => ({ says: reply ? [reply] : [] }));
-    const { log, left, idle, outcome } = asking(nodes, { method });
+    const { log, left, idle, outcome } = scriptedCall(nodes, { method });
     await outcome;
     expect(log).toEqual(want);
     expect(left()).toEqual(idle);
   });
 
   it("passes over a node that is known to lack the method", async () => {
-    const { log, outcome } = asking([{ lacks: "eth_call" }, { says: [result("2")] }]);
+    const { log, outcome } = scriptedCall([{ lacks: "eth_call" }, { says: [result("2")] }]);
     await outcome;
     expect(log).toEqual(["0 b", "answered in 0", "2"]);
   });
 
-  it("remembers who lacks this way to call the method, and asks the next", async () => {
+  it("remembers who lacks this variant of the method, and asks the next", async () => {
     const variant = {
       name: "eth_call with overrides",
       isMissing: (reply: Reply) => reply === refused,
     };
     const nodes = [{ lacks: variant.name }, { says: [refused] }, { says: [result("3")] }];
-    const { log, missing: lacked, outcome } = asking(nodes, { options: { variant } });
+    const { log, missing: lacked, outcome } = scriptedCall(nodes, { options: { variant } });
     await outcome;
     expect(log).toEqual(["0 b", "failed", "0 c", "answered in 0", "3"]);
     expect(lacked).toEqual(["b eth_call with overrides"]);
@@ -140,7 +140,7 @@ describe("a call whose caller goes away", () => {
     { doing: "is watched", nodes: [{}, {}] },
     { doing: "waits for budget", nodes: [{ waitMs: 300 }] },
   ])("leaves nothing behind when it $doing", async ({ nodes }) => {
-    const { log, caller, clock, outcome, left, idle } = asking(nodes);
+    const { log, caller, clock, outcome, left, idle } = scriptedCall(nodes);
     caller.abort();
     await outcome;
     expect(left()).toEqual(idle);
@@ -149,7 +149,7 @@ describe("a call whose caller goes away", () => {
   });
 
   it("ends the work of all nodes that were asked", async () => {
-    const { caller, clock, aborted, outcome, left, idle } = asking([{}, {}, {}]);
+    const { caller, clock, aborted, outcome, left, idle } = scriptedCall([{}, {}, {}]);
     await clock.advance(DELAY_MS);
     await clock.advance(DELAY_MS);
     const reason = new Error("the caller went away");

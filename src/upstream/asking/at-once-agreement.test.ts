@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isSameSaying, ofDifferentVendors, verdictOf } from "./at-once.ts";
+import { isSameAnswer, ofDifferentVendors, verdictOf } from "./at-once.ts";
 import type { FinalReply } from "./call-options.ts";
 
 const result = (json: string): FinalReply => ({ kind: "result", json: Buffer.from(json) });
@@ -25,7 +25,7 @@ describe("two answers", () => {
     ["reverts of different data", refusal(3, "no", "0x01"), refusal(3, "no", "0x02"), false],
     ["refusals of different codes", refusal(3, "no"), refusal(-32000, "no"), false],
   ])("of %s", (_, a, b, isSame) => {
-    expect(isSameSaying(a, b)).toBe(isSame);
+    expect(isSameAnswer(a, b)).toBe(isSame);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { driven, failed, networkOf, result } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { driven, failed, networkOf, result } from "../../../test/support/scripted-call.ts";
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
@@ -43,9 +43,9 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   const isUncertain = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
   const network = {
     ...networkOf(nodes as unknown as Upstream[]),
-    dissented: (name: string, _method: string, sayings: object) => {
+    dissented: (name: string, _method: string, texts: object) => {
       dissenters.push(name);
-      evidence.push(sayings);
+      evidence.push(texts);
     },
   };
   const caller = new AbortController();

@@ -12,12 +12,12 @@ import {
   type Decision,
   FOR_REPLIES,
   NEVER,
+  noAnswerError,
   type ReplyEvent,
   type Settlement,
   settlementOf,
   type UpstreamQuestion,
   type Vote,
-  whyNobody,
 } from "./decision.ts";
 import { attemptAt, isCrossChecked } from "./one-answer.ts";
 
@@ -124,7 +124,7 @@ export class Quorum {
     if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
     const { attempt, reply } = event;
     if (reply.kind !== "result" && reply.kind !== "refused") return settled;
-    if (isCrossChecked(this.#question, reply) || isSameSaying(outcome, reply)) return settled;
+    if (isCrossChecked(this.#question, reply) || isSameAnswer(outcome, reply)) return settled;
     return { ...settled, dissenters: [{ name: attempt.upstream.name, reply }] };
   }
 }
@@ -219,7 +219,7 @@ export class Broadcast {
   }
 
   #giveUp(): Settlement {
-    return this.#settle(this.#refusal?.reply ?? whyNobody(this.#failures, this.#question));
+    return this.#settle(this.#refusal?.reply ?? noAnswerError(this.#failures, this.#question));
   }
 
   #settle(outcome: FinalReply | RpcError): Settlement {
@@ -234,7 +234,7 @@ type Verdict = { readonly reply: FinalReply; readonly dissenters: readonly Vote[
 
 /** @param agree The number of equal answers that is needed. @returns undefined while there are too few. */
 export function verdictOf(votes: readonly Vote[], agree: number): Verdict | undefined {
-  const groups = [...Map.groupBy(votes, ({ reply }) => sayingOf(reply)).values()].sort(
+  const groups = [...Map.groupBy(votes, ({ reply }) => canonicalText(reply)).values()].sort(
     (a, b) => b.length - a.length,
   );
   const [largest = []] = groups;
@@ -243,7 +243,8 @@ export function verdictOf(votes: readonly Vote[], agree: number): Verdict | unde
   return { reply: first.reply, dissenters: votes.filter((vote) => !largest.includes(vote)) };
 }
 
-export const isSameSaying = (a: FinalReply, b: FinalReply): boolean => sayingOf(a) === sayingOf(b);
+export const isSameAnswer = (a: FinalReply, b: FinalReply): boolean =>
+  canonicalText(a) === canonicalText(b);
 
 /** One node of each vendor, in the given order. */
 export function ofDifferentVendors<Node extends { readonly options: { readonly vendor: string } }>(
@@ -258,7 +259,7 @@ export function ofDifferentVendors<Node extends { readonly options: { readonly v
 }
 
 /** A text that is equal for answers which differ only in spaces, letter case, member order or a refusal's words. */
-function sayingOf(reply: FinalReply): string {
+function canonicalText(reply: FinalReply): string {
   if (reply.kind === "result") return `= ${canonical(parsed(reply.json))}`;
   const error = parsed(reply.json) as { data?: unknown } | undefined;
   // Nodes word the same refusal differently, but the data that a revert returned is the same.

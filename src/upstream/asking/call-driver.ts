@@ -4,7 +4,7 @@
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { OUTRUN } from "../node-requests.ts";
+import { LOST_RACE } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { AskOptions } from "../upstream-options.ts";
@@ -14,10 +14,10 @@ import {
   type AskingEvent,
   type Attempt,
   type Decision,
+  disagreementTexts,
   NEVER,
   type NetworkView,
   type Settlement,
-  sayings,
   settlementOf,
   type UpstreamQuestion,
   type Wait,
@@ -67,7 +67,7 @@ export class CallDriver implements Waiting {
   }
 
   /**
-   * Fails with an RpcError: that of `whyNobody`; 502 when too few members of a quorum agree; 503 when too few can be
+   * Fails with an RpcError: that of `noAnswerError`; 502 when too few members of a quorum agree; 503 when too few can be
    * asked; 504 when the signal aborts.
    */
   begin(signal: Signal, ends: DriverEnds): void {
@@ -156,7 +156,7 @@ export class CallDriver implements Waiting {
     try {
       this.#hear(reply, attempt, sentAtMs);
     } catch (error) {
-      this.#end(); // the code that judges answers has a bug: the call must not wait for its deadline
+      this.#end(); // the code that reads answers has a bug: the call must not wait for its deadline
       this.#ends?.failed(error);
     }
   }
@@ -180,11 +180,11 @@ export class CallDriver implements Waiting {
     return {
       traits,
       reader: reader?.(),
-      way: variant?.name,
+      variant: variant?.name,
       isFalse,
       onFalse,
       position: block === undefined || head === undefined ? undefined : { block, head },
-      isInsistent: attempt.isInsistent,
+      exceedsLearnedLimit: attempt.exceedsLearnedLimit,
       asker,
       attempt,
       headers,
@@ -210,14 +210,14 @@ export class CallDriver implements Waiting {
       const { method } = this.#state.question;
       for (const { name, reply } of dissenters) {
         const others = dissenters.filter((other) => other.name !== name);
-        network.dissented(name, method, sayings(reply, outcome, others));
+        network.dissented(name, method, disagreementTexts(reply, outcome, others));
       }
     }
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();
     this.#end();
     if (this.#underWay > 0 && othersMs < NEVER && !this.#ending.aborted)
-      this.#cancelTimer = clock.after(othersMs, () => this.#ending.abort(OUTRUN));
+      this.#cancelTimer = clock.after(othersMs, () => this.#ending.abort(LOST_RACE));
     if (outcome instanceof RpcError) this.#ends?.failed(outcome);
     else this.#ends?.answered(outcome);
   }

@@ -2,11 +2,11 @@
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { AttemptStory, BegunAttempt } from "../../observe/story.ts";
 import type { BodyReader } from "../connection/connection.ts";
-import type { Judging } from "../node-requests.ts";
-import type { HurriedAsker } from "../node-turns.ts";
+import type { ResultCheckOptions } from "../node-requests.ts";
+import type { AskerWithDeadline } from "../node-turns.ts";
 import type { Reply } from "../reply.ts";
 
-export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
+export type CallOptions = Pick<ResultCheckOptions, "isFalse" | "onFalse"> & {
   /** The method's traits; left out: the pool looks them up. */
   readonly traits?: MethodTraits | undefined;
   /** The rule for replies that the gateway does not believe of one upstream alone. */
@@ -19,14 +19,14 @@ export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
   readonly reaches?: number | undefined;
   /** The batch whose members the same upstream should answer. */
   readonly session?: Session | undefined;
-  /** One of several ways to call the method: an upstream may support the method, but not this way. */
+  /** One of several variants of the method: an upstream may support the method, but not this variant. */
   readonly variant?: Variant | undefined;
   /** Makes a reader for an answer while it arrives: one for each attempt. */
   readonly reader?: (() => BodyReader) | undefined;
   /** Reads the refusal of a transaction that may go to several upstreams (`broadcast`); left out: it goes to one. */
   readonly arrivalOf?: ((refusal: Extract<Reply, { kind: "refused" }>) => Arrival) | undefined;
   /** The key and the caller that the call is for; left out: the gateway itself. */
-  readonly asker?: HurriedAsker | undefined;
+  readonly asker?: AskerWithDeadline | undefined;
   /** Counts the attempts of the call. */
   readonly ledger?: AttemptLedger | undefined;
 };
@@ -60,7 +60,7 @@ export type AttemptLedger = {
 
 type Variant = {
   readonly name: string;
-  /** Whether an upstream says with this reply that it lacks the way. The gateway remembers that as a missing method. */
+  /** Whether an upstream says with this reply that it lacks the variant. The gateway remembers that as a missing method. */
   readonly isMissing: (reply: FinalReply) => boolean;
 };
 

@@ -57,7 +57,7 @@ export type Attempt = {
   /** Whether the attempt is paid from the hedge budget. */
   readonly isHedge: boolean;
   /** Whether the attempt exceeds a rate limit that the gateway has only learned from replies. */
-  readonly isInsistent: boolean;
+  readonly exceedsLearnedLimit: boolean;
   /** undefined until the upstream sends the call, which may wait for its turn; the upstream sets it. */
   call: OpenCall | undefined;
 };
@@ -101,7 +101,7 @@ export const settlementOf = (
  * @param seen The kinds of the replies to the attempts.
  * @param call.waitMs How long the call would have waited for a turn at the upstreams, in milliseconds.
  */
-export function whyNobody(
+export function noAnswerError(
   seen: readonly Reply["kind"][],
   { method, waitMs = 0 }: { readonly method: string; readonly waitMs?: number },
 ): RpcError {
@@ -116,7 +116,7 @@ export function whyNobody(
 }
 
 /** The texts of a dissenter and of the others: around their first difference, or their beginnings where none agree. */
-export function sayings(
+export function disagreementTexts(
   reply: FinalReply,
   outcome: FinalReply | RpcError,
   others: readonly Vote[],

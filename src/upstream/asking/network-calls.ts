@@ -9,7 +9,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 import { SlidingWindow } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions } from "./call-options.ts";
-import { headOf, isBehind, NodeOrder, takersOf } from "./node-order.ts";
+import { headOf, isBehind, NodeOrder, submissionUpstreams } from "./node-order.ts";
 
 export type NetworkCallsOptions = { readonly network: string } & Pick<
   NetworkSettings,
@@ -90,10 +90,10 @@ export class NetworkCalls {
     const { pool } = this.#parts;
     if (workKind !== "submission") return pool.usable();
     const { broadcast } = this.#options;
-    const takers = takersOf(pool.usable(), pool.nodes, broadcast);
-    if (takers.length > 0) return takers;
+    const upstreams = submissionUpstreams(pool.usable(), pool.nodes, broadcast);
+    if (upstreams.length > 0) return upstreams;
     // A drained upstream takes the transaction where only drained upstreams may.
-    return takersOf(
+    return submissionUpstreams(
       pool.nodes.filter(({ state }) => state === "usable"),
       pool.nodes,
       broadcast,
@@ -116,7 +116,7 @@ export class NetworkCalls {
   }
 
   /** Whether the upstream lags behind the best one by more than `toleratedLag` blocks. */
-  isBehind(upstream: Pick<Upstream, "head" | "isElsewhere">): boolean {
+  isBehind(upstream: Pick<Upstream, "head" | "isOnOtherBranch">): boolean {
     const { toleratedLag } = this.#options;
     return isBehind(upstream, { head: this.headNumber(), toleratedLag });
   }
@@ -160,14 +160,14 @@ export class NetworkCalls {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 
-  /** @param sayings As `sayings` of `decision.ts` makes them. */
+  /** @param texts As `disagreementTexts` of `decision.ts` makes them. */
   dissented(
     upstream: string,
     method: string,
-    sayings: { readonly said: string; readonly found: string },
+    texts: { readonly said: string; readonly found: string },
   ): void {
     const { metrics, log } = this.#parts;
-    metrics.upstreamDissented(this.#options.network, upstream, { about: method, ...sayings });
+    metrics.upstreamDissented(this.#options.network, upstream, { about: method, ...texts });
     this.#logSeldom(upstream, () =>
       log.warn({ upstream, method }, "an upstream's answer differs from the answers of the others"),
     );

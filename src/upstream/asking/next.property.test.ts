@@ -13,9 +13,9 @@ import {
   upstreamIn,
   viewOf,
   type World,
-} from "../../../test/support/asking-worlds.ts";
-import { networkOf } from "../../../test/support/fake-asking.ts";
+} from "../../../test/support/call-worlds.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { networkOf } from "../../../test/support/scripted-call.ts";
 import type { Reply } from "../reply.ts";
 import { CallDriver } from "./call-driver.ts";
 import type { Settlement } from "./decision.ts";
@@ -101,7 +101,7 @@ describe("every call", () => {
       const bound = world.upstreams.length * (world.rule ? 4 : 24);
       expect(asked.length).toBeLessThanOrEqual(bound);
       for (const { attempt, spec } of asked)
-        if (attempt.isInsistent) expect(spec.mayBeTried).toBe(true);
+        if (attempt.exceedsLearnedLimit) expect(spec.mayExceedLearnedLimit).toBe(true);
     }));
 
   it("that asks for the newest state is not ended by an upstream that lags while a better one works", () =>
@@ -217,7 +217,8 @@ describe("the driver", () => {
         const seen = await driven(world);
         expect(seen.asked).toEqual(
           asked.map(
-            ({ attempt, atMs }) => `${atMs} ${attempt.upstream.name} ${attempt.isInsistent}`,
+            ({ attempt, atMs }) =>
+              `${atMs} ${attempt.upstream.name} ${attempt.exceedsLearnedLimit}`,
           ),
         );
         expect(seen.outcome).toBe(`${endedAtMs} ${textOf(settlement?.outcome)}`);
@@ -238,7 +239,7 @@ async function driven(world: World) {
     const { upstream, replyTo, heard } = upstreamIn(spec, index, () => clock.now());
     return Object.assign(upstream, {
       ask: async (...[, , , options]: Parameters<typeof upstream.ask>) => {
-        asked.push(`${clock.now()} ${upstream.name} ${options?.isInsistent}`);
+        asked.push(`${clock.now()} ${upstream.name} ${options?.exceedsLearnedLimit}`);
         if (options?.attempt) options.attempt.call = { workKind: "execution", sentAt: clock.now() };
         const { reply, afterMs } = replyTo();
         await clock.sleep(afterMs);

@@ -6,14 +6,14 @@ type Node = {
   readonly lacks?: string;
   readonly waitMs?: number;
   readonly breaker?: "open" | "half-open";
-  readonly mayBeTried?: boolean;
+  readonly mayExceedLearnedLimit?: boolean;
 };
 
 /** A list of nodes a, b, c … for a call of `m` that costs 3; `wait` changes a node's budget. */
-function listOf(nodes: readonly Node[], way?: string) {
+function listOf(nodes: readonly Node[], variant?: string) {
   const waits = new Map<string, number>();
   const queued = nodes.map((node, index) => {
-    const { lacks, waitMs = 0, breaker = "closed", mayBeTried = false } = node;
+    const { lacks, waitMs = 0, breaker = "closed", mayExceedLearnedLimit = false } = node;
     const name = "abcdef"[index] ?? "z";
     waits.set(name, waitMs);
     const isMissing = (what: string): boolean => what === lacks;
@@ -24,11 +24,11 @@ function listOf(nodes: readonly Node[], way?: string) {
     const budget = {
       costOf,
       waitMs: (cost: number) => (cost === 3 ? waits.get(name) : 0),
-      mayBeTried: (cost: number) => cost === 3 && mayBeTried,
+      mayExceedLearnedLimit: (cost: number) => cost === 3 && mayExceedLearnedLimit,
     };
     return { name, isMissing, health, budget } as unknown as Upstream;
   });
-  const list = new CandidateList(queued, { method: "m", way });
+  const list = new CandidateList(queued, { method: "m", variant });
   /** The names of all nodes that the list gives, in order. */
   const taken = (): string => {
     let names = "";
@@ -40,21 +40,21 @@ function listOf(nodes: readonly Node[], way?: string) {
 }
 
 describe("the nodes that a call may go to", () => {
-  it.each<{ rule: string; nodes: readonly Node[]; way?: string; want: string }>([
+  it.each<{ rule: string; nodes: readonly Node[]; variant?: string; want: string }>([
     { rule: "nobody", nodes: [], want: "" },
     { rule: "each of them once, in order", nodes: [{}, {}, {}], want: "abc" },
     { rule: "not who lacks the method", nodes: [{ lacks: "m" }, {}, { lacks: "m" }], want: "b" },
     {
-      rule: "not who lacks this way to call it",
-      nodes: [{ lacks: "way" }, {}],
-      way: "way",
+      rule: "not who lacks this variant of it",
+      nodes: [{ lacks: "variant" }, {}],
+      variant: "variant",
       want: "b",
     },
-    { rule: "who lacks another way", nodes: [{ lacks: "way" }, {}], want: "ab" },
+    { rule: "who lacks another variant", nodes: [{ lacks: "variant" }, {}], want: "ab" },
     { rule: "not who has no budget", nodes: [{}, { waitMs: 1 }, {}], want: "ac" },
     { rule: "who was given up, last in order", nodes: [{}, { breaker: "open" }], want: "ab" },
-  ])("are $rule: $want", ({ nodes, way, want }) => {
-    const { list, taken } = listOf(nodes, way);
+  ])("are $rule: $want", ({ nodes, variant, want }) => {
+    const { list, taken } = listOf(nodes, variant);
     expect(taken()).toBe(want);
     expect(list.hasNext).toBe(false);
     expect(list.advance()).toBeUndefined();
@@ -155,17 +155,17 @@ describe("nodes without budget", () => {
     expect(listOf([{}]).list.soonestMs).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("are asked insistently, one after the other, when they never told a limit", () => {
-    const learned = { waitMs: 2_000, mayBeTried: true };
+  it("are asked beyond the learned limit, one after the other, when they never told a limit", () => {
+    const learned = { waitMs: 2_000, mayExceedLearnedLimit: true };
     const { list, taken } = listOf([{ waitMs: 1 }, learned, learned]);
-    expect(list.insistent).toBeUndefined(); // the list has set no node aside yet
+    expect(list.beyondLearnedLimit).toBeUndefined(); // the list has set no node aside yet
     expect(taken()).toBe("");
     for (const name of ["b", "c"]) {
-      const node = list.insistent;
+      const node = list.beyondLearnedLimit;
       expect(node?.name).toBe(name);
       if (node) expect(list.takeLimited(node)).toBe(node);
     }
-    expect(list.insistent).toBeUndefined();
+    expect(list.beyondLearnedLimit).toBeUndefined();
     expect([list.limited, list.soonestMs]).toEqual([1, 1]);
   });
 });

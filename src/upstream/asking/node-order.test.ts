@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { fakeTraits } from "../../../test/support/fake-pool.ts";
-import { headOf, inOrder, type RankedUpstream, takersOf, type Wanted } from "./node-order.ts";
+import {
+  headOf,
+  inOrder,
+  type RankedUpstream,
+  submissionUpstreams,
+  type Wanted,
+} from "./node-order.ts";
 
 type Node = {
   readonly at?: number;
-  readonly isElsewhere?: boolean;
+  readonly isOnOtherBranch?: boolean;
   readonly waitMs?: number;
   /** The oldest block that the node has. */
   readonly from?: number;
@@ -12,7 +18,7 @@ type Node = {
 };
 
 const those = (...nodes: readonly Node[]): RankedUpstream[] =>
-  nodes.map(({ at, isElsewhere = false, waitMs = 0, from = 0, isUntried = false }, index) => {
+  nodes.map(({ at, isOnOtherBranch = false, waitMs = 0, from = 0, isUntried = false }, index) => {
     const ofKind = () => ({ breaker: "closed", errorRate: 0, meanMs: 20, isUntried });
     return {
       name: "abc"[index],
@@ -22,7 +28,7 @@ const those = (...nodes: readonly Node[]): RankedUpstream[] =>
       budget: { costOf: () => 1, waitMs: () => waitMs },
       capabilities: { isLacking: (_: unknown, { block }: { block: number }) => block < from },
       head: at === undefined ? undefined : { number: at, hash: `0x${at}` },
-      isElsewhere,
+      isOnOtherBranch,
     } as unknown as RankedUpstream;
   });
 
@@ -61,7 +67,7 @@ describe("the nodes in order", () => {
     { rule: "a node of unknown head", nodes: [{}, { at: 100 }], want: "ab" },
     {
       rule: "a node on another fork",
-      nodes: [{ at: 101, isElsewhere: true }, { at: 100 }],
+      nodes: [{ at: 101, isOnOtherBranch: true }, { at: 100 }],
       want: "ba",
     },
     {
@@ -93,14 +99,23 @@ it.each<{ of: string; nodes: readonly Node[]; want: number | undefined }>([
   { of: "nobody", nodes: [], want: undefined },
   { of: "nodes that told none", nodes: [{}, {}], want: undefined },
   { of: "the highest", nodes: [{ at: 7 }, { at: 9 }, {}], want: 9 },
-  { of: "those on the followed chain", nodes: [{ at: 7 }, { at: 9, isElsewhere: true }], want: 7 },
+  {
+    of: "those on the followed chain",
+    nodes: [{ at: 7 }, { at: 9, isOnOtherBranch: true }],
+    want: 7,
+  },
   { of: "the first block", nodes: [{ at: 0 }], want: 0 },
 ])("the head of $of is $want", ({ nodes, want }) => {
   expect(headOf(those(...nodes))).toBe(want);
 });
 
-const taker = (name: string) => ({ name, options: { isPrivate: name.startsWith("private") } });
-const [a, b, one, two] = [taker("a"), taker("b"), taker("private 1"), taker("private 2")];
+const upstream = (name: string) => ({ name, options: { isPrivate: name.startsWith("private") } });
+const [a, b, one, two] = [
+  upstream("a"),
+  upstream("b"),
+  upstream("private 1"),
+  upstream("private 2"),
+];
 
 it.each([
   { all: [a, b], usable: [b], broadcast: undefined, want: [b] },
@@ -111,5 +126,5 @@ it.each([
   { all: [a, one], usable: [a, one], broadcast: 1, want: [a] },
 ])("of $all.length nodes with broadcast $broadcast, $want.length take transactions %#", (given) => {
   const { all, usable, broadcast, want } = given;
-  expect(takersOf(usable, all, broadcast)).toEqual(want);
+  expect(submissionUpstreams(usable, all, broadcast)).toEqual(want);
 });

@@ -57,7 +57,7 @@ export class NodeOrder {
 
 export type RankedUpstream = Pick<
   Upstream,
-  "name" | "options" | "health" | "turns" | "budget" | "capabilities" | "head" | "isElsewhere"
+  "name" | "options" | "health" | "turns" | "budget" | "capabilities" | "head" | "isOnOtherBranch"
 >;
 
 export type Wanted = {
@@ -88,17 +88,17 @@ export function inOrder<Node extends RankedUpstream>(
 
 /** The highest head of the nodes on the followed branch; undefined while none is known. */
 export function headOf(
-  nodes: readonly Pick<Upstream, "head" | "isElsewhere">[],
+  nodes: readonly Pick<Upstream, "head" | "isOnOtherBranch">[],
 ): number | undefined {
   let highest: number | undefined;
-  for (const { head, isElsewhere } of nodes)
-    if (head && !isElsewhere) highest = Math.max(highest ?? 0, head.number);
+  for (const { head, isOnOtherBranch } of nodes)
+    if (head && !isOnOtherBranch) highest = Math.max(highest ?? 0, head.number);
   return highest;
 }
 
 /** Whether a node counts as lagging for calls that are about no block. */
 export const isBehind = (
-  node: Pick<Upstream, "head" | "isElsewhere">,
+  node: Pick<Upstream, "head" | "isOnOtherBranch">,
   { head, toleratedLag }: { readonly head: number | undefined; readonly toleratedLag: number },
 ): boolean => lagOf(node, { reaches: undefined, toleratedLag }, head) > 0;
 
@@ -125,18 +125,18 @@ function candidateOf(
 }
 
 function lagOf(
-  { head: own, isElsewhere }: Pick<Upstream, "head" | "isElsewhere">,
+  { head: own, isOnOtherBranch }: Pick<Upstream, "head" | "isOnOtherBranch">,
   { reaches, toleratedLag }: Pick<Wanted, "reaches" | "toleratedLag">,
   head: number | undefined,
 ): number {
-  if (isElsewhere) return Number.POSITIVE_INFINITY;
+  if (isOnOtherBranch) return Number.POSITIVE_INFINITY;
   if (!own || head === undefined) return 0; // the lag is unknown
   if (reaches !== undefined) return Math.max(0, reaches - own.number);
   const lag = head - own.number;
   return lag <= toleratedLag ? 0 : lag;
 }
 
-type Taker = { readonly options: Pick<Upstream["options"], "isPrivate"> };
+type SubmissionUpstream = { readonly options: Pick<Upstream["options"], "isPrivate"> };
 
 /**
  * The nodes that may take a transaction: where the network has private nodes, only these, or with `broadcast` only the
@@ -145,9 +145,9 @@ type Taker = { readonly options: Pick<Upstream["options"], "isPrivate"> };
  * @param all All nodes of the network: while its private nodes are away, others do not replace them.
  * @param broadcast The number of nodes that get the transaction; undefined: it goes to one, which may be private.
  */
-export function takersOf<Node extends Taker>(
+export function submissionUpstreams<Node extends SubmissionUpstream>(
   usable: readonly Node[],
-  all: readonly Taker[],
+  all: readonly SubmissionUpstream[],
   broadcast: number | undefined,
 ): readonly Node[] {
   if (!all.some(({ options }) => options.isPrivate)) return usable;
@@ -242,8 +242,8 @@ function byKeys(a: Sorted, b: Sorted): number {
 
 type WantedMethod = {
   readonly method: string;
-  /** One of several ways to call the method. */
-  readonly way: string | undefined;
+  /** One of several variants of the method: ways to call it. */
+  readonly variant: string | undefined;
 };
 
 /**
@@ -320,9 +320,9 @@ export class CandidateList {
   }
 
   /** An upstream without budget whose rate limit was only learned, so that a call may exceed it. */
-  get insistent(): Upstream | undefined {
+  get beyondLearnedLimit(): Upstream | undefined {
     const { method } = this.#wanted;
-    return this.#limited.find(({ budget }) => budget.mayBeTried(budget.costOf(method)));
+    return this.#limited.find(({ budget }) => budget.mayExceedLearnedLimit(budget.costOf(method)));
   }
 
   takeLimited(upstream: Upstream): Upstream {
@@ -331,8 +331,8 @@ export class CandidateList {
   }
 
   #isMissing(upstream: Upstream): boolean {
-    const { method, way } = this.#wanted;
-    return upstream.isMissing(method) || (way !== undefined && upstream.isMissing(way));
+    const { method, variant } = this.#wanted;
+    return upstream.isMissing(method) || (variant !== undefined && upstream.isMissing(variant));
   }
 
   #waitMs({ budget }: Upstream, now?: number): number {

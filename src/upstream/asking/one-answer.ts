@@ -12,10 +12,10 @@ import {
   FOR_REPLIES,
   NEVER,
   type NetworkView,
+  noAnswerError,
   type ReplyEvent,
   type Settlement,
   type UpstreamQuestion,
-  whyNobody,
 } from "./decision.ts";
 import { CandidateList } from "./node-order.ts";
 
@@ -24,7 +24,7 @@ const LOOK_OUT_MS = 100;
 /** A call exceeds a learned limit for a hedge only while it has no more than this number of open attempts. */
 const MOST_AT_ONCE = 3;
 /** A call that would wait longer than this for a learned rate limit exceeds the limit instead, in milliseconds. */
-const INSISTS_AFTER_MS = 250;
+const EXCEEDS_AFTER_MS = 250;
 /** How long the driver still waits for attempts that lost, in milliseconds: this measures their upstreams. */
 const LISTEN_MS = 1_000;
 /** Failures before an upstream got the request: any call may then go to another upstream. */
@@ -55,7 +55,7 @@ export class OneAnswer {
 
   constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], view: NetworkView) {
     const { method, options } = question;
-    this.#candidates = new CandidateList(upstreams, { method, way: options.variant?.name });
+    this.#candidates = new CandidateList(upstreams, { method, variant: options.variant?.name });
     this.#usualMs = view.usualMs(method);
     this.#question = question;
     this.#view = view;
@@ -105,9 +105,9 @@ export class OneAnswer {
     return attempt;
   }
 
-  #askInsistently(upstream: Upstream, now: number): Attempt {
+  #askBeyondLearnedLimit(upstream: Upstream, now: number): Attempt {
     const attempt = attemptAt(this.#candidates.takeLimited(upstream), this.#attempts);
-    return this.#ask({ ...attempt, isInsistent: true }, now);
+    return this.#ask({ ...attempt, exceedsLearnedLimit: true }, now);
   }
 
   #read({ attempt, reply }: ReplyEvent, now: number): Decision {
@@ -174,9 +174,9 @@ export class OneAnswer {
     this.#addNewcomers();
     candidates.comeBack();
     if (candidates.advance()) return this.#askBeside(now);
-    const { insistent } = candidates;
-    if (insistent && this.#underWay.length <= MOST_AT_ONCE)
-      return this.#askInsistently(insistent, now);
+    const { beyondLearnedLimit } = candidates;
+    if (beyondLearnedLimit && this.#underWay.length <= MOST_AT_ONCE)
+      return this.#askBeyondLearnedLimit(beyondLearnedLimit, now);
     if (this.#view.hasOthers()) this.#hedgeAtMs = now + Math.max(LOOK_OUT_MS, this.#usualMs);
     return this.#wait();
   }
@@ -201,12 +201,14 @@ export class OneAnswer {
     this.#addNewcomers();
     if (candidates.advance()) return this.#askNext(undefined, now);
     const isCrossCheck = this.#check?.isPerhapsAll ?? false;
-    const insistent = isCrossCheck ? undefined : candidates.insistent;
+    const beyondLearnedLimit = isCrossCheck ? undefined : candidates.beyondLearnedLimit;
     const crossCheckTimeoutMs = isCrossCheck ? crossCheckMs(this.#usualMs) : undefined;
-    const mostMs = insistent ? INSISTS_AFTER_MS : crossCheckTimeoutMs;
+    const mostMs = beyondLearnedLimit ? EXCEEDS_AFTER_MS : crossCheckTimeoutMs;
     const mayWait = this.#view.mayWait("budget");
     if (mayWait && this.#budgetWait.begin(candidates.soonestMs, now, mostMs)) return this.#wait();
-    return insistent ? this.#askInsistently(insistent, now) : this.#giveUp();
+    return beyondLearnedLimit
+      ? this.#askBeyondLearnedLimit(beyondLearnedLimit, now)
+      : this.#giveUp();
   }
 
   #wait(): Decision {
@@ -225,7 +227,7 @@ export class OneAnswer {
       ...Array<"missing">(missing).fill("missing"),
       ...Array<"busy">(limited).fill("busy"),
     ];
-    const error = whyNobody(seen, { method: this.#question.method, waitMs: this.#occupiedMs });
+    const error = noAnswerError(seen, { method: this.#question.method, waitMs: this.#occupiedMs });
     return this.#settle(error, error.retryAfter !== undefined);
   }
 
@@ -244,7 +246,7 @@ export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason
   tries: 1,
   why,
   isHedge: false,
-  isInsistent: false,
+  exceedsLearnedLimit: false,
   call: undefined,
 });
 

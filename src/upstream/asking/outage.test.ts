@@ -1,8 +1,8 @@
 // A call that finds no usable upstream waits a little, while not too many other calls wait.
 import { expect, it } from "vitest";
 import { countedSignal } from "../../../test/support/counted-signal.ts";
-import { driven, networkOf, result } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { driven, networkOf, result } from "../../../test/support/scripted-call.ts";
 import type { Upstream } from "../upstream.ts";
 import type { AgreementRule } from "./at-once.ts";
 import { NetworkCalls } from "./network-calls.ts";

@@ -189,7 +189,7 @@ describe("a node that says too often", () => {
 describe("a limit that was only found out", () => {
   /** The ways in which a call may ignore the limit: no other node can answer it, or it follows the chain. */
   const may = (budget: RateBudget, cost = 1): string => {
-    const tried = budget.mayBeTried(cost) ? "tried" : "";
+    const tried = budget.mayExceedLearnedLimit(cost) ? "tried" : "";
     return [tried, budget.mayBeExceeded(cost) ? "exceeded" : ""].filter(Boolean).join();
   };
 

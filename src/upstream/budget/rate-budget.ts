@@ -88,7 +88,7 @@ export class RateBudget {
   }
 
   /** Whether only a learned limit or a guessed pause holds a call back, and the last refusal is long ago. */
-  mayBeTried(cost: number): boolean {
+  mayExceedLearnedLimit(cost: number): boolean {
     const nowMs = this.#clock.now();
     const isNew = nowMs - this.#refusedAtMs < TRIED_AFTER_MS || nowMs < this.#namedUntilMs;
     return !isNew && this.#isOnlyLearned(cost, nowMs);

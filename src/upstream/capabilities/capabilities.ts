@@ -15,7 +15,7 @@ import {
   nothingKnown,
   type Reach,
   type ReachBound,
-} from "./kept-capabilities.ts";
+} from "./capability-store.ts";
 
 export type CapabilitiesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;

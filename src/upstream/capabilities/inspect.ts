@@ -1,12 +1,12 @@
 // Inspects one upstream for `headgate check` (identity, head, capabilities), and renders the result for people.
-import { type Family, OWN_QUESTIONS } from "../../namespaces/known-method.ts";
+import { type Family, GATEWAY_CALLS } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
 import { newestBlockIn } from "../head.ts";
 import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
-import { type Asker, askerOf, type Reply } from "../reply.ts";
+import { type NodeCaller, nodeCallerOf, type Reply } from "../reply.ts";
 import { Capabilities, type CapabilitiesParts } from "./capabilities.ts";
-import type { CapabilityRecord, KnownReach, KnownReaches, Reach } from "./kept-capabilities.ts";
+import type { CapabilityRecord, KnownReach, KnownReaches, Reach } from "./capability-store.ts";
 import { learnFromProbe, methodProbes, probeAt, reachProbes, versionIn } from "./probes.ts";
 
 export type Inspection =
@@ -37,20 +37,20 @@ type InspectOptions = {
 
 /** Never rejects: failures are part of the inspection. */
 export async function inspect(options: InspectOptions, parts: InspectParts): Promise<Inspection> {
-  const ask = discreetAsker(options.secrets ?? [], parts);
+  const ask = discreetCaller(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
   const { family, isBrief = false } = options;
-  const questions = OWN_QUESTIONS[family];
-  const found = await ask(...questions.newestBlock);
+  const calls = GATEWAY_CALLS[family];
+  const found = await ask(...calls.newestBlock);
   const head = found.kind === "result" ? newestBlockIn(found.json) : undefined;
   if (!head)
     return {
       kind: "unusable",
       reason: "its answer has no newest block: is the node still syncing?",
     };
-  const clientVersion = versionIn(await ask(...questions.version));
+  const clientVersion = versionIn(await ask(...calls.version));
   const methods = isBrief ? [] : await askMethods(family, ask);
   const capabilities = new Capabilities(parts);
   await askReaches({ family, head: head.number, isBrief }, { ask, capabilities });
@@ -72,8 +72,8 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
 /** After this many timeouts in a row, further calls count as timeouts without being sent. */
 const MOST_SILENCES = 2;
 
-function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
-  const ask = askerOf(parts.connection);
+function discreetCaller(secrets: readonly string[], parts: InspectParts): NodeCaller {
+  const ask = nodeCallerOf(parts.connection);
   let silences = 0;
   return async (method, paramsJson) => {
     if (silences >= MOST_SILENCES) return { kind: "timeout" };
@@ -86,14 +86,14 @@ function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
 type MethodReply = { readonly method: string; readonly kind: Reply["kind"] };
 
 /** Probes one method after the other: many at once are too much for some nodes. */
-async function askMethods(family: Family, ask: Asker): Promise<MethodReply[]> {
+async function askMethods(family: Family, ask: NodeCaller): Promise<MethodReply[]> {
   const answered: MethodReply[] = [];
   for (const { method, paramsJson } of methodProbes(family))
     answered.push({ method, kind: (await ask(method, paramsJson)).kind });
   return answered;
 }
 
-type AskReachParts = { readonly ask: Asker; readonly capabilities: Capabilities };
+type AskReachParts = { readonly ask: NodeCaller; readonly capabilities: Capabilities };
 
 async function askReaches(
   { family, head, isBrief }: { family: Family; head: number; isBrief: boolean },
@@ -112,7 +112,7 @@ const namesOf = (
 ): string[] => methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
 
 /** More than halving takes on any chain: bounds the calls to a node that contradicts itself. */
-const MOST_QUESTIONS = 40;
+const MOST_CALLS = 40;
 
 /**
  * Finds the oldest block that a node has, by halving the range between a block that the node has and one that it lacks.
@@ -122,7 +122,7 @@ async function findReach(
   { family, head, reach }: { family: Family; head: number; reach: Reach },
   { ask, capabilities }: AskReachParts,
 ): Promise<void> {
-  for (let questions = 0; questions < MOST_QUESTIONS; questions += 1) {
+  for (let calls = 0; calls < MOST_CALLS; calls += 1) {
     const known = capabilities.history.known()[reach];
     if (known.kind !== "part") return;
     const { notAt, since = head } = known;

@@ -5,7 +5,7 @@ import { numberIn } from "../../evm/values.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type Family, OWN_QUESTIONS } from "../../namespaces/known-method.ts";
+import { type Family, GATEWAY_CALLS } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";
 import {
@@ -30,7 +30,7 @@ const VERSION_EVERY_MS = 3_600_000;
 /** A node that comes and goes is not probed each time. The pause doubles while the node does not answer. */
 const LEAST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
-const BETWEEN_QUESTIONS_MS = 250;
+const BETWEEN_CALLS_MS = 250;
 
 export class Prober {
   #notBeforeMs = Number.NEGATIVE_INFINITY;
@@ -81,11 +81,11 @@ export class Prober {
   /** @returns The reply that ended the round early, if any. */
   async #askAll(): Promise<Reply | undefined> {
     const { capabilities } = this.#parts;
-    const questions = OWN_QUESTIONS[this.#family];
-    const version = await this.#ask(...questions.version);
+    const calls = GATEWAY_CALLS[this.#family];
+    const version = await this.#ask(...calls.version);
     if (!isAnswered(version)) return version;
     capabilities.learnVersion(versionIn(version));
-    const newest = await this.#ask(...questions.head);
+    const newest = await this.#ask(...calls.head);
     if (!isAnswered(newest)) return newest;
     const head = (newest.kind === "result" ? numberIn(parsed(newest.json)) : undefined) ?? -1;
     for (const probe of [...methodProbes(this.#family), ...reachProbes(this.#family, head)]) {
@@ -100,7 +100,7 @@ export class Prober {
 
   async #askProbe({ method, paramsJson }: Probe): Promise<Reply> {
     const { signal } = this.#closing;
-    await this.#parts.clock.sleep(BETWEEN_QUESTIONS_MS, signal).catch(() => undefined);
+    await this.#parts.clock.sleep(BETWEEN_CALLS_MS, signal).catch(() => undefined);
     return this.#ask(method, paramsJson);
   }
 

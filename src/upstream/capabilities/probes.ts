@@ -3,7 +3,7 @@ import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";
-import { LONGEST_VERSION, type Reach, UNKNOWN_VERSION } from "./kept-capabilities.ts";
+import { LONGEST_VERSION, type Reach, UNKNOWN_VERSION } from "./capability-store.ts";
 
 export type Probe = {
   /** The name under which the gateway remembers that the probe was answered. */

@@ -3,7 +3,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { BatchSizes } from "../capabilities/batch-sizes.ts";
-import { askerOf } from "../reply.ts";
+import { nodeCallerOf } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
 import { type ArrivingMemory, HttpConnection } from "./http-connection.ts";
@@ -44,7 +44,7 @@ export function rpcCaller(url: string, parts: { clock: Clock }): RpcCaller {
     { url, headers: {}, connections: 4, timeoutMs: TIMEOUT_MS, responseBytes: 1 << 26 },
     parts,
   );
-  const ask = askerOf(connection);
+  const ask = nodeCallerOf(connection);
   return {
     call: async (method, params) => {
       const reply = await ask(method, JSON.stringify(params));

@@ -2,7 +2,7 @@
 
 import { type RawData, WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
-import { Rounds } from "../../lib/waiting.ts";
+import { PeriodicTimer } from "../../lib/waiting.ts";
 import { type ConnectionOptions, reasonOf } from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
 import type { ArrivingMemory } from "./http-connection.ts";
@@ -91,9 +91,9 @@ function watch(socket: WebSocket, onSilent: () => void, clock: Pick<Clock, "afte
     else onSilent();
     return wasAlive;
   };
-  const rounds = new Rounds({ clock, everyMs: () => PING_EVERY_MS, round });
-  rounds.begin();
-  return () => rounds.stop();
+  const timer = new PeriodicTimer({ clock, everyMs: () => PING_EVERY_MS, round });
+  timer.begin();
+  return () => timer.stop();
 }
 
 /** The length of the header of a server's control frame, in bytes. */

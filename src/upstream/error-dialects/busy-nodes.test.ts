@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readReply } from "../reply.ts";
-import { toldPauseMs } from "./busy-nodes.ts";
+import { statedPauseMs } from "./busy-nodes.ts";
 
 describe("a busy node", () => {
   const ID = 18;
@@ -45,5 +45,5 @@ it.each([
   ["rate limited", { rate: { backoff_seconds: "30" } }, undefined],
   ["rate limited", { rate: 7, retryAfter: null }, undefined],
 ])("%s with %o is a pause of %s ms", (text, data, want) => {
-  expect(toldPauseMs(text, data)).toBe(want);
+  expect(statedPauseMs(text, data)).toBe(want);
 });

@@ -1,5 +1,5 @@
 // Wordings of a busy upstream, and how long it asks for a pause.
-import { allMean } from "./dialect.ts";
+import { withMeaning } from "./dialect.ts";
 
 /** An exhausted quota returns at the end of a day or month: asking every second is useless. */
 const QUOTA_PAUSE_MS = 300_000;
@@ -7,7 +7,7 @@ const QUOTA_PAUSE_MS = 300_000;
 /** Providers give this pause in Retry-After or not at all; the pause must be short, as no quota is exhausted. */
 const CONCURRENCY_PAUSE_MS = 1_000;
 
-export const BUSY_NODES = allMean({ kind: "busy" }, [
+export const BUSY_NODES = withMeaning({ kind: "busy" }, [
   {
     of: ["Alchemy", "Tenderly", "QuickNode", "GetBlock", "Moralis", "dRPC"],
     words:
@@ -72,7 +72,7 @@ export const BUSY_NODES = allMean({ kind: "busy" }, [
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** The pause in a reply, in milliseconds; undefined when the reply names none. @param data The `data` of the error. */
-export function toldPauseMs(text: string, data: unknown): number | undefined {
+export function statedPauseMs(text: string, data: unknown): number | undefined {
   const seconds = secondsInData(data) ?? secondsInText(text);
   if (seconds === undefined || !(seconds > 0)) return undefined;
   return Math.min(Math.ceil(seconds * 1_000), LONGEST_PAUSE_MS);

@@ -28,7 +28,7 @@ export type Dialect = {
 };
 
 /** The parts of an upstream's reply that the table is about. */
-export type Saying = {
+export type ReplyWording = {
   readonly status: number;
   readonly code: number | undefined;
   readonly text: string;
@@ -42,7 +42,7 @@ export type Saying = {
  */
 const ABOUT_THE_CALL: ReadonlySet<number | undefined> = new Set([3, -32015, -32003, -32602]);
 
-export const fits = (row: Dialect, { status, code, text, method = "" }: Saying): boolean =>
+export const fits = (row: Dialect, { status, code, text, method = "" }: ReplyWording): boolean =>
   (row.code === undefined ? !ABOUT_THE_CALL.has(code) : isOneOf(row.code, code)) &&
   (row.status === undefined || isOneOf(row.status, status)) &&
   (row.method === undefined || row.method.test(method)) &&
@@ -52,7 +52,7 @@ const isOneOf = (wanted: number | readonly number[], got: number | undefined): b
   typeof wanted === "number" ? wanted === got : got !== undefined && wanted.includes(got);
 
 /** Adds the same meaning to all rows. */
-export const allMean = (
+export const withMeaning = (
   means: Meaning,
   rows: readonly Omit<Dialect, "means">[],
 ): readonly Dialect[] => rows.map((row) => ({ ...row, means }));

@@ -1,5 +1,5 @@
 // Wordings of a node that could not answer: it is syncing, ran out of time, or cannot reach other nodes or servers.
-import { allMean, type Dialect } from "./dialect.ts";
+import { type Dialect, withMeaning } from "./dialect.ts";
 
 const syncing = { kind: "failed", reason: "the node is syncing" } as const;
 const outOfTime = { kind: "failed", reason: "the node ran out of time", isReported: true } as const;
@@ -69,7 +69,7 @@ export const FAILING_NODES: readonly Dialect[] = [
 ];
 
 /** Refusals of the gateway's key, plan, address or origin: no caller is at fault. */
-export const REFUSED_ACCOUNTS = allMean(
+export const REFUSED_ACCOUNTS = withMeaning(
   { kind: "failed", reason: "the node refuses our account" },
   [
     {

@@ -1,7 +1,7 @@
 // Wordings of an upstream that lacks blocks, history or state, which another upstream may have.
-import { allMean } from "./dialect.ts";
+import { withMeaning } from "./dialect.ts";
 
-export const LACKING_BLOCKS = allMean({ kind: "refused", lacks: "block" }, [
+export const LACKING_BLOCKS = withMeaning({ kind: "refused", lacks: "block" }, [
   {
     of: ["geth", "erigon", "reth", "Alchemy", "Infura", "QuickNode"],
     words:
@@ -39,7 +39,7 @@ export const LACKING_BLOCKS = allMean({ kind: "refused", lacks: "block" }, [
 ]);
 
 /** State that the node has dropped, never had, or withholds from the gateway's plan. */
-export const LACKING_STATE = allMean({ kind: "refused", lacks: "state" }, [
+export const LACKING_STATE = withMeaning({ kind: "refused", lacks: "state" }, [
   {
     of: ["dRPC"],
     words: /^no available upstreams\b.{0,200}\blower height \d+ of type STATE/i,
@@ -79,7 +79,7 @@ export const LACKING_STATE = allMean({ kind: "refused", lacks: "state" }, [
 ]);
 
 /** Blocks, receipts and logs that the node has dropped or not indexed. */
-export const LACKING_HISTORY = allMean({ kind: "refused", lacks: "history" }, [
+export const LACKING_HISTORY = withMeaning({ kind: "refused", lacks: "history" }, [
   {
     of: ["EIP-4444", "reth", "nethermind", "geth"],
     code: 4444,

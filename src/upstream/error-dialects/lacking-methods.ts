@@ -1,5 +1,5 @@
 // Wordings of a node that does not have a method, or has switched it off.
-import { allMean, type Dialect } from "./dialect.ts";
+import { type Dialect, withMeaning } from "./dialect.ts";
 
 const means = { kind: "missing" } as const;
 
@@ -73,7 +73,7 @@ export const LACKING_METHODS: readonly Dialect[] = [
 ];
 
 /** A method that the provider withholds from the gateway's plan. */
-export const UNPAID_METHODS = allMean({ kind: "missing" }, [
+export const UNPAID_METHODS = withMeaning({ kind: "missing" }, [
   {
     of: ["Alchemy"],
     code: [-32600, -32000, -32001],

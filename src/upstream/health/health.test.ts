@@ -44,7 +44,7 @@ describe("what counts against a node", () => {
     { ending: "missing", failures: 0, answers: 0 },
     { ending: "busy", failures: 0, answers: 0 }, // concerns the budget
     { ending: "aborted", failures: 0, answers: 0 }, // the caller disconnected
-    { ending: "outrun", failures: 1, answers: 0 }, // and the node sent no reply at all
+    { ending: "superseded", failures: 1, answers: 0 }, // and the node sent no reply at all
     { ending: "failed", failures: 1, answers: 0 },
     { ending: "timeout", failures: 1, answers: 0 },
   ])("$ending: $failures failures, $answers answers", ({ ending, failures, answers }) => {
@@ -59,11 +59,11 @@ describe("what counts against a node", () => {
     expect(health.inFlight).toBe(0);
   });
 
-  it("failed inside, as it said itself: failures of one that is there, suspected once it is given up", () => {
+  it("ended in reported failures: failures of a node that is there, suspected once it is given up", () => {
     const { health, ask, breaker, suspected } = healthAt();
     for (let count = 0; count < 5; count += 1) {
       expect(suspected).toEqual([]);
-      ask("failed inside");
+      ask("reported failure");
     }
     expect(health.ofKind("blocks")).toMatchObject({ failures: 5, answers: 0 });
     expect(breaker()).toBe("open");
@@ -80,7 +80,7 @@ describe("what counts against a node", () => {
 
   it("tells how long a call took that another node won, or that ran out of time", () => {
     const { health, ask } = healthAt();
-    ask("outrun", 400);
+    ask("superseded", 400);
     expect(health.ofKind("blocks").meanMs).toBeCloseTo(400, -1);
   });
 });
@@ -117,11 +117,11 @@ describe("a node that says nothing", () => {
     { ending: "refused", hasReplied: true },
     { ending: "missing", hasReplied: true },
     { ending: "busy", hasReplied: true },
-    { ending: "failed inside", hasReplied: true },
+    { ending: "reported failure", hasReplied: true },
     { ending: "failed", hasReplied: false },
     { ending: "timeout", hasReplied: false },
     { ending: "aborted", hasReplied: false },
-    { ending: "outrun", hasReplied: false },
+    { ending: "superseded", hasReplied: false },
   ])("is heard in $ending: $hasReplied", ({ ending, hasReplied }) => {
     const { pass, send } = healthAt();
     const { isSilent } = send();
@@ -131,20 +131,20 @@ describe("a node that says nothing", () => {
     expect(isSilent()).toBe(!hasReplied);
   });
 
-  it("has failed each call that it was outrun in, and not when it was heard meanwhile", () => {
+  it("has failed each call in which it was superseded, and not when it was heard meanwhile", () => {
     const { health, pass, send } = healthAt();
-    const outrun = (whatElse: () => void): number => {
+    const superseded = (whatElse: () => void): number => {
       pass(1);
       const { end } = send();
       pass(1_000);
       whatElse();
-      end("outrun");
+      end("superseded");
       return health.ofKind("blocks").failures;
     };
-    expect(outrun(() => undefined)).toBe(1);
-    expect(outrun(() => send().end("result"))).toBe(1);
-    expect(outrun(() => send().end("busy"))).toBe(1);
-    expect(outrun(() => send("logs").end("result"))).toBe(2);
+    expect(superseded(() => undefined)).toBe(1);
+    expect(superseded(() => send().end("result"))).toBe(1);
+    expect(superseded(() => send().end("busy"))).toBe(1);
+    expect(superseded(() => send("logs").end("result"))).toBe(2);
   });
 });
 
@@ -232,7 +232,7 @@ describe("a call that takes long", () => {
     pass(1_050);
     for (const { end } of calls) {
       expect(breaker()).toBe("closed");
-      end("outrun");
+      end("superseded");
     }
     expect(breaker()).toBe("open");
     expect(health.ofKind("blocks").failures).toBe(5);
@@ -287,7 +287,7 @@ describe("a node that was given up", () => {
     },
   );
 
-  it.each<AttemptEnding>(["failed", "timeout", "outrun"])(
+  it.each<AttemptEnding>(["failed", "timeout", "superseded"])(
     "is left alone when a try ends as %s",
     (ending) => {
       const { ask, breaker, pass, suspected } = recovering();
@@ -301,7 +301,7 @@ describe("a node that was given up", () => {
     },
   );
 
-  it.each<AttemptEnding>(["failed", "timeout", "outrun", "result", "aborted"])(
+  it.each<AttemptEnding>(["failed", "timeout", "superseded", "result", "aborted"])(
     "is not judged by what was sent before, such as a call that ends as %s",
     (ending) => {
       const { health, pass, send, ask, breaker } = healthAt();
@@ -347,7 +347,7 @@ describe("whatever happens to a node", () => {
       "failed",
       "failed",
       "timeout",
-      "outrun",
+      "superseded",
       "result",
       "aborted",
     ),

@@ -19,9 +19,9 @@ export type OpenCall = { readonly workKind: WorkKind; readonly sentAt: number };
 export type AttemptEnding =
   | Reply["kind"]
   /** The node reported a failure, perhaps of this call alone. */
-  | "failed inside"
+  | "reported failure"
   /** Another node's answer came long before the node's. */
-  | "outrun";
+  | "superseded";
 
 type WindowOfKind = {
   readonly window: SlidingWindow;
@@ -77,13 +77,13 @@ export class Health {
     this.#late.delete(call);
     const isAnswer = ending === "result" || ending === "refused";
     // `missing` is an honest refusal, and `busy` concerns the budget.
-    const hasReplied = ending === "missing" || ending === "busy" || ending === "failed inside";
+    const hasReplied = ending === "missing" || ending === "busy" || ending === "reported failure";
     if (isAnswer || hasReplied) this.#hear(of, now);
     if (call.sentAt <= of.openedAt) return;
     if (isAnswer) of.window.answered(now - call.sentAt, now);
-    if (ending === "outrun" || ending === "timeout") of.window.took(now - call.sentAt, now);
-    const isFailure = ending === "failed" || ending === "timeout" || ending === "failed inside";
-    if (isFailure || (ending === "outrun" && wasSilent)) this.#failed(of, call);
+    if (ending === "superseded" || ending === "timeout") of.window.took(now - call.sentAt, now);
+    const isFailure = ending === "failed" || ending === "timeout" || ending === "reported failure";
+    if (isFailure || (ending === "superseded" && wasSilent)) this.#failed(of, call);
     else if (isAnswer) this.#succeeded(of);
     else of.breaker = afterNothing(of.breaker);
   }

@@ -25,7 +25,7 @@ export type Node = {
   chain: ExecutedChain;
   blocks: readonly ShapedBlock[];
   numberByBlockHash: ReadonlyMap<string, number>;
-  placeByTransactionHash: ReadonlyMap<string, { block: ShapedBlock; index: number }>;
+  positionByTransactionHash: ReadonlyMap<string, { block: ShapedBlock; index: number }>;
 };
 
 export type Method = (params: Params, node: Node) => unknown;
@@ -37,7 +37,7 @@ export function createNode(chain: ExecutedChain): Node {
     chain,
     blocks,
     numberByBlockHash: new Map(blocks.map(({ hash, number }) => [hash, number])),
-    placeByTransactionHash: new Map(
+    positionByTransactionHash: new Map(
       blocks.flatMap((block) =>
         block.transactions.map(({ hash }, index) => [String(hash), { block, index }] as const),
       ),
@@ -71,13 +71,13 @@ const pickUncle = (block: ShapedBlock, params: Params): Fields | undefined =>
   block.uncles[Number(required(params, 1, readQuantity))];
 
 const transactionOf: Method = (params, node) => {
-  const place = node.placeByTransactionHash.get(required(params, 0, readHash));
-  return place?.block.transactions[place.index] ?? null;
+  const position = node.positionByTransactionHash.get(required(params, 0, readHash));
+  return position?.block.transactions[position.index] ?? null;
 };
 
 const receiptOf: Method = (params, node) => {
-  const place = node.placeByTransactionHash.get(required(params, 0, readHash));
-  return place?.block.receipts[place.index] ?? null;
+  const position = node.positionByTransactionHash.get(required(params, 0, readHash));
+  return position?.block.receipts[position.index] ?? null;
 };
 
 const receiptsOf: Method = (params, node) =>

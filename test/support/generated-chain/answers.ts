@@ -65,16 +65,16 @@ const answers: Readonly<Record<string, Answer | undefined>> = {
   eth_getBlockTransactionCountByNumber: count,
   eth_getBlockTransactionCountByHash: count,
   eth_getTransactionByHash: (chain, [hash]) => {
-    const place = chain.place(String(hash));
-    return transactionAt(place?.block, place?.index);
+    const position = chain.position(String(hash));
+    return transactionAt(position?.block, position?.index);
   },
   eth_getTransactionByBlockHashAndIndex: (chain, [hash, index]) =>
     transactionAt(at(chain, hash), index),
   eth_getTransactionByBlockNumberAndIndex: (chain, [number, index]) =>
     transactionAt(at(chain, number), index),
   eth_getTransactionReceipt: (chain, [hash]) => {
-    const place = chain.place(String(hash));
-    return place ? elementOf(place.block.receiptsJson, place.index) : "null";
+    const position = chain.position(String(hash));
+    return position ? elementOf(position.block.receiptsJson, position.index) : "null";
   },
   eth_getLogs: (chain, [filter]) => `[${logsOf(chain, filter as Filter).join(",")}]`,
   eth_getCode: () => '"0x"',

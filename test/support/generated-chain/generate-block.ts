@@ -140,7 +140,7 @@ const BASE_FEE = 1_000_000_000;
 const EMPTY_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
 
 export function generateBlock(
-  place: { number: number; parentHash: string; timestamp: number },
+  position: { number: number; parentHash: string; timestamp: number },
   transactions: readonly Signed[],
   random: Random,
 ): GeneratedBlock {
@@ -152,13 +152,13 @@ export function generateBlock(
     return { ...receipt, cumulativeGasUsed: gasUsed };
   });
   const withdrawals = Array.from({ length: random.below(3) }, (_, index) => ({
-    index: quantity(place.number * 16 + index),
+    index: quantity(position.number * 16 + index),
     validatorIndex: quantity(random.below(1_000_000)),
     address: random.hex(20),
     amount: random.quantity(4),
   }));
   const header = {
-    parentHash: place.parentHash,
+    parentHash: position.parentHash,
     sha3Uncles: EMPTY_UNCLES,
     miner: random.hex(20),
     stateRoot: random.hex(32),
@@ -166,10 +166,10 @@ export function generateBlock(
     receiptsRoot: listRoot(receipts.map(encodeReceipt)),
     logsBloom: hexOf(bloom),
     difficulty: "0x0",
-    number: quantity(place.number),
+    number: quantity(position.number),
     gasLimit: quantity(200_000_000),
     gasUsed: quantity(gasUsed),
-    timestamp: quantity(place.timestamp),
+    timestamp: quantity(position.timestamp),
     extraData: random.hex(8),
     mixHash: random.hex(32),
     nonce: "0x0000000000000000",
@@ -241,7 +241,7 @@ export function generateBlock(
   });
   const members = JSON.stringify({ hash, ...header, size: "0x400", uncles: [], withdrawals });
   return {
-    ...place,
+    ...position,
     hash,
     blockJson: `${members.slice(0, -1)},"transactions":[${transactionsJson.join(",")}]}`,
     receiptsJson: `[${receiptsJson.join(",")}]`,

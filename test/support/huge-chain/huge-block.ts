@@ -60,8 +60,8 @@ export function hugeBlock(made: {
   const hash = headerHash(header) ?? "";
   const at = { blockHash: hash, blockNumber: header.number };
   const whole = indexes.map((index) => {
-    const place = { ...at, transactionIndex: toQuantity(index) };
-    return JSON.stringify({ ...SIGNED, hash: transactionHash, from: FROM, ...place });
+    const position = { ...at, transactionIndex: toQuantity(index) };
+    return JSON.stringify({ ...SIGNED, hash: transactionHash, from: FROM, ...position });
   });
   const receiptsJson = indexes.map((index) =>
     JSON.stringify({

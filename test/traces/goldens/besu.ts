@@ -1,7 +1,7 @@
 // Besu's chain and Besu's answers about it: passed through, and derived from methods that only Besu offers.
 import { type ChainBlock, chainAnswers, fieldsOf, hex } from "./chain.ts";
 import type { ExecutedTransaction } from "./executions.ts";
-import type { Answer, Entry, Golden, Place, Scenario, World } from "./golden.ts";
+import type { Answer, Entry, Golden, Scenario, TracePosition, World } from "./golden.ts";
 import { aboutTransaction, type Origin, type Parts, recorded } from "./questions.ts";
 import { byTransaction, type Exchange, exchangesIn, filesIn } from "./vectors.ts";
 import { wantedResult } from "./wanted.ts";
@@ -66,7 +66,7 @@ type Replayed = Required<Pick<Parts, "output" | "stateDiff" | "vmTrace">> & {
   readonly transactionHash: string;
 };
 
-const placeOf = (block: BesuBlock, index: number): Place => ({
+const positionOf = (block: BesuBlock, index: number): TracePosition => ({
   blockHash: block.hash,
   blockNumber: block.number,
   transactionHash: String(block.transactions[index]?.hash),
@@ -112,7 +112,7 @@ export function aboutBlocksTransactions(origin: Origin, block: BesuBlock): reado
   return block.transactions.flatMap(({ hash }, index) =>
     aboutTransaction(origin, {
       hash,
-      place: placeOf(block, index),
+      position: positionOf(block, index),
       traces: lists.get(hash) ?? [],
       output: outputs.get(hash)?.output,
     }),

@@ -1,8 +1,14 @@
 // The one block of which Erigon returned both traces and replays.
 import { chainAnswers, fieldsIn, hex } from "./chain.ts";
-import { exchanges, MAINNET, placeOf, type Replay, source } from "./erigon.ts";
+import { exchanges, MAINNET, positionOf, type Replay, source } from "./erigon.ts";
 import type { Answer, Entry, Golden, Scenario } from "./golden.ts";
-import { aboutBlock, aboutPlacedTraces, aboutReplay, type Origin, recorded } from "./questions.ts";
+import {
+  aboutBlock,
+  aboutPositionedTraces,
+  aboutReplay,
+  type Origin,
+  recorded,
+} from "./questions.ts";
 import { byTransaction } from "./vectors.ts";
 import { wantedReplay, wantedTraces } from "./wanted.ts";
 
@@ -11,7 +17,7 @@ export function erigonByBlocks(): Scenario {
   const [traced, replayed] = [exchanges("trace_block"), exchanges("trace_replayBlockTransactions")];
   const entries = (traced[0]?.result ?? []) as readonly Entry[];
   const replays = (replayed[0]?.result ?? []) as readonly Replay[];
-  const { blockHash, blockNumber } = placeOf(entries);
+  const { blockHash, blockNumber } = positionOf(entries);
   const number = hex(blockNumber);
   const transactions = [...byTransaction(entries)].flatMap(([hash, [top]]) =>
     top ? [fieldsIn(top, hash)] : [],
@@ -50,8 +56,8 @@ const originOf = (world: string): Origin => ({
 
 const aboutEach = (world: string, entries: readonly Entry[]): readonly Golden[] =>
   [...byTransaction(entries)].flatMap(([hash, list]) =>
-    aboutPlacedTraces(originOf(world), {
-      ...{ hash, place: placeOf(list), traces: wantedTraces(list) },
+    aboutPositionedTraces(originOf(world), {
+      ...{ hash, position: positionOf(list), traces: wantedTraces(list) },
     }),
   );
 

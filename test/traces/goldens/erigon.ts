@@ -1,7 +1,7 @@
 // Erigon's answers on mainnet: passed through, and one of its methods derived from another one's answers.
 import { type ChainBlock, chainAnswers, fieldsIn, type TransactionFields } from "./chain.ts";
-import type { Answer, Entry, Json, Place, Scenario, World } from "./golden.ts";
-import { aboutPlacedTraces, aboutReplay, recorded } from "./questions.ts";
+import type { Answer, Entry, Json, Scenario, TracePosition, World } from "./golden.ts";
+import { aboutPositionedTraces, aboutReplay, recorded } from "./questions.ts";
 import { type Exchange, exchangesIn, filesIn } from "./vectors.ts";
 import { wantedReplay, wantedResult, wantedTraces } from "./wanted.ts";
 
@@ -38,9 +38,9 @@ export function erigonItself(): Scenario {
     },
   );
   const paths = placedLists().flatMap(([hash, entries]) =>
-    aboutPlacedTraces(
+    aboutPositionedTraces(
       { ...origin, name: "paths" },
-      { hash, place: placeOf(entries), traces: wantedTraces(entries) },
+      { hash, position: positionOf(entries), traces: wantedTraces(entries) },
     ),
   );
   const allow = ["eth_*", "trace_*", "debug_traceTransaction"];
@@ -57,7 +57,7 @@ const placedLists = (): readonly [string, readonly Entry[]][] =>
     result as readonly Entry[],
   ]);
 
-export const placeOf = ([top]: readonly Entry[]): Place => {
+export const positionOf = ([top]: readonly Entry[]): TracePosition => {
   const {
     blockHash = "",
     blockNumber = 0,
@@ -71,7 +71,7 @@ export const placeOf = ([top]: readonly Entry[]): Place => {
 const chainOf = (lists: readonly (readonly [string, readonly Entry[]])[]): readonly Answer[] =>
   chainAnswers(
     lists.map(([hash, entries]): ChainBlock => {
-      const { blockHash, blockNumber, transactionPosition } = placeOf(entries);
+      const { blockHash, blockNumber, transactionPosition } = positionOf(entries);
       const [top] = entries;
       const before = Array.from({ length: transactionPosition ?? 0 }, () => UNKNOWN);
       const transactions: readonly TransactionFields[] = top
@@ -111,9 +111,9 @@ export function erigonByItsOther(): Scenario {
     } as const;
     const { output, trace } = wantedReplay(replay) as Replay;
     return [
-      ...aboutPlacedTraces(origin, {
+      ...aboutPositionedTraces(origin, {
         hash,
-        place: placeOf(entries),
+        position: positionOf(entries),
         traces: wantedTraces(entries),
       }),
       ...aboutReplay({ ...origin, world: "erigon-transaction" }, hash, { output, trace }),

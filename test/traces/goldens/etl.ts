@@ -58,15 +58,15 @@ function aboutEach(origin: Origin, entries: readonly Entry[]): readonly Golden[]
     const [top] = trace;
     const { blockHash = "", blockNumber = 0 } = { ...top };
     const output = String(top?.result?.["output"] ?? top?.result?.["code"] ?? "0x");
-    const place = { blockHash, blockNumber, transactionHash: hash, transactionPosition };
-    return { hash, output, trace, place };
+    const position = { blockHash, blockNumber, transactionHash: hash, transactionPosition };
+    return { hash, output, trace, position };
   });
   return [
     ...replays.flatMap(({ trace: traces, ...one }) => aboutTransaction(origin, { ...one, traces })),
     ...aboutBlock(
       origin,
       BLOCK,
-      replays.map(({ place, ...one }) => one),
+      replays.map(({ position, ...one }) => one),
     ),
   ];
 }

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { Common, Hardfork, Mainnet } from "@ethereumjs/common";
 import { createLegacyTx } from "@ethereumjs/tx";
 import { chainAnswers, fieldsIn, hex } from "./chain.ts";
-import type { Answer, Entry, Golden, Place, Scenario } from "./golden.ts";
-import { aboutPlacedTraces, aboutReplay } from "./questions.ts";
+import type { Answer, Entry, Golden, Scenario, TracePosition } from "./golden.ts";
+import { aboutPositionedTraces, aboutReplay } from "./questions.ts";
 import { read, resultOf, type Sample, source } from "./samples.ts";
 import { filesIn } from "./vectors.ts";
 import { wantedTraces } from "./wanted.ts";
@@ -32,7 +32,7 @@ function flatSample(name: string): { answers: readonly Answer[]; goldens: readon
   const chainId = chainIdOf(sample);
   const number = Number(sample.context.number);
   const hash = `0x${createHash("sha256").update(name).digest("hex")}`;
-  const place: Place = {
+  const position: TracePosition = {
     blockHash: hash,
     blockNumber: number,
     transactionHash: hash,
@@ -57,7 +57,7 @@ function flatSample(name: string): { answers: readonly Answer[]; goldens: readon
       },
     ],
     goldens: [
-      ...aboutPlacedTraces(origin, { hash, place, traces }),
+      ...aboutPositionedTraces(origin, { hash, position, traces }),
       ...(top.error ? [] : aboutReplay(origin, hash, { output: String(output), trace: traces })),
     ],
   };

@@ -67,15 +67,17 @@ function aboutExecuted(
 ): readonly Golden[] {
   const replays = executed.map(({ transaction, top, before, after }, transactionPosition) => {
     const hash = bytesToHex(transaction.hash());
-    const place = { blockHash, blockNumber: number, transactionHash: hash, transactionPosition };
+    const position = { blockHash, blockNumber: number, transactionHash: hash, transactionPosition };
     const stateDiff = JSON.parse(JSON.stringify(parityDiff(before, after))) as Json;
-    return { hash, place, output: top.output, trace: openEthereumTraces(top), stateDiff };
+    return { hash, position, output: top.output, trace: openEthereumTraces(top), stateDiff };
   });
-  const placed = replays.flatMap(({ trace, place }) => trace.map((one) => ({ ...one, ...place })));
+  const placed = replays.flatMap(({ trace, position }) =>
+    trace.map((one) => ({ ...one, ...position })),
+  );
   const block = hex(number);
   return [
-    ...replays.flatMap(({ hash, place, trace: traces, output, stateDiff }) => [
-      ...aboutTransaction(origin, { hash, place, traces, output }),
+    ...replays.flatMap(({ hash, position, trace: traces, output, stateDiff }) => [
+      ...aboutTransaction(origin, { hash, position, traces, output }),
       ...aboutReplay(origin, hash, { output, stateDiff }),
       ...aboutReplay(origin, hash, { output, trace: traces, stateDiff }),
     ]),
@@ -83,7 +85,7 @@ function aboutExecuted(
     ...aboutBlock(
       origin,
       block,
-      replays.map(({ place, ...parts }) => parts),
+      replays.map(({ position, ...parts }) => parts),
     ),
   ];
 }

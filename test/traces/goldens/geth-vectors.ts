@@ -6,7 +6,13 @@ import { type ChainBlock, chainAnswers, hex } from "./chain.ts";
 import type { ExecutedTransaction } from "./executions.ts";
 import { type Case, gethCases, source } from "./geth-cases.ts";
 import type { Answer, Entry, Golden, Json, Scenario, World } from "./golden.ts";
-import { aboutBlock, aboutPlacedTraces, aboutReplay, type Origin, recorded } from "./questions.ts";
+import {
+  aboutBlock,
+  aboutPositionedTraces,
+  aboutReplay,
+  type Origin,
+  recorded,
+} from "./questions.ts";
 import { wantedTraces } from "./wanted.ts";
 
 const byTransaction = {
@@ -88,13 +94,13 @@ function aboutChanges(origin: Origin, { block, executed }: Case): readonly Golde
 function aboutCalls(origin: Origin, { block, executed, resultByTracer }: Case): readonly Golden[] {
   const hash = String(byTransaction.of(block));
   const { number: blockNumber, hash: blockHash } = block;
-  const place = { blockHash, blockNumber, transactionHash: hash, transactionPosition: 0 };
+  const position = { blockHash, blockNumber, transactionHash: hash, transactionPosition: 0 };
   const flat = wantedTraces(resultByTracer["call_tracer_flat"] as readonly Entry[]);
   const traces = flat.map((trace, at) => (at === 0 ? asExecuted(trace, executed) : trace));
   const parts = { output: executed.top.output, trace: traces };
-  const want = traces.map((trace) => ({ ...trace, ...place }));
+  const want = traces.map((trace) => ({ ...trace, ...position }));
   return [
-    ...aboutPlacedTraces(origin, { hash, place, traces }),
+    ...aboutPositionedTraces(origin, { hash, position, traces }),
     ...aboutReplay(origin, hash, parts),
     ...recorded(origin, { method: "trace_block", params: [hex(blockNumber)], want }),
     ...aboutBlock(origin, hex(blockNumber), [{ hash, ...parts }]),

@@ -59,6 +59,6 @@ export type Entry = {
   readonly transactionPosition?: number | null;
 };
 
-export type Place = Required<
+export type TracePosition = Required<
   Pick<Entry, "blockHash" | "blockNumber" | "transactionHash" | "transactionPosition">
 >;

@@ -1,6 +1,6 @@
 // Calls about a transaction or a block whose traces are known, with OpenEthereum's answers.
 import { hex } from "./chain.ts";
-import type { Entry, Golden, Json, Mode, Place } from "./golden.ts";
+import type { Entry, Golden, Json, Mode, TracePosition } from "./golden.ts";
 
 export type Origin = {
   readonly source: string;
@@ -12,7 +12,7 @@ export type Origin = {
 
 export type Known = {
   readonly hash: string;
-  readonly place: Place;
+  readonly position: TracePosition;
   readonly traces: readonly Entry[];
   /** The output, where it was recorded. */
   readonly output?: string | undefined;
@@ -30,16 +30,16 @@ const from = ({ source, mode, world, name }: Origin, questions: readonly Questio
 const NOWHERE = ["0x7", "0x7"];
 
 export const aboutTransaction = (origin: Origin, known: Known): readonly Golden[] => [
-  ...aboutPlacedTraces(origin, known),
+  ...aboutPositionedTraces(origin, known),
   ...aboutReplay(origin, known.hash, { output: known.output, trace: known.traces }),
 ];
 
 /** trace_transaction, and trace_get with every path. */
-export function aboutPlacedTraces(
+export function aboutPositionedTraces(
   origin: Origin,
-  { hash, place, traces }: Known,
+  { hash, position, traces }: Known,
 ): readonly Golden[] {
-  const placed = traces.map((trace) => ({ ...bareTrace(trace), ...place }));
+  const placed = traces.map((trace) => ({ ...bareTrace(trace), ...position }));
   const positions = placed.map((want) => ({ path: want.traceAddress.map(hex), want }));
   return from(origin, [
     { method: "trace_transaction", params: [hash], want: placed },

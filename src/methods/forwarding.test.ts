@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ownMsOf } from "../../test/support/own-time.ts";
+import { servedMsOf } from "../../test/support/served-time.ts";
+import { askAt, isUnknownRefusal } from "./forwarding.ts";
 import type { CallContext } from "./method.ts";
-import { askAt, isUnknownSaying } from "./passing-on.ts";
 
-const says = (message: string): boolean => isUnknownSaying({ code: -32000, message });
+const says = (message: string): boolean => isUnknownRefusal({ code: -32000, message });
 
 it.each([
   ["block not found", true],
@@ -18,7 +18,7 @@ it.each([
 
 it("very many words of a node are read at once", async () => {
   const words = "block ".repeat(200_000); // a search by the square of the length would take minutes
-  expect(await ownMsOf(() => expect(says(words)).toBe(false))).toBeLessThan(2_000);
+  expect(await servedMsOf(() => expect(says(words)).toBe(false))).toBeLessThan(2_000);
 });
 
 /** The parameters that a node gets for a call with these parameters while block 7 is the newest. */

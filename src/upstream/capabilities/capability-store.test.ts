@@ -4,7 +4,7 @@ import { MemoryState } from "../../../test/support/memory-state.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
 import type { Reply } from "../reply.ts";
 import { Capabilities } from "./capabilities.ts";
-import { KeptCapabilities } from "./kept-capabilities.ts";
+import { CapabilityStore } from "./capability-store.ts";
 
 const DAY_MS = 86_400_000;
 const KEY = "abilities eth node";
@@ -24,7 +24,7 @@ beforeEach(() => {
 /** Starts a process that knows nothing yet about the node. */
 async function start(url = "https://node.example.com/s3cr3t") {
   const capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
-  const kept = new KeptCapabilities(
+  const kept = new CapabilityStore(
     { network: "eth", upstream: "node", url },
     { clock, state, capabilities },
   );
@@ -127,7 +127,7 @@ describe("what was learned of a node", () => {
     state.isAway = true;
     const capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
     const options = { network: "eth", upstream: "node", url: "" };
-    const kept = new KeptCapabilities(options, { clock, state, capabilities });
+    const kept = new CapabilityStore(options, { clock, state, capabilities });
     await kept.start();
     capabilities.missing.remember("a");
     await kept.close();

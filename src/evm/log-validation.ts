@@ -5,7 +5,7 @@ import type { Work } from "../lib/turns.ts";
 import { ADDRESS, type LogMatcher, type LogRange } from "./log-filter.ts";
 import { isData, isHash, isQuantity, toNumber } from "./values.ts";
 
-export type LogQuestion = {
+export type LogExpectation = {
   readonly matcher: LogMatcher;
   /** The numbers of blocks or epochs, or the hashes of blocks in lower case; left out: any block. */
   readonly within?: LogRange | ReadonlySet<string> | undefined;
@@ -35,9 +35,9 @@ const LEVELS = 8;
  * block, is out of order or repeated, or two readers may read it differently. Missing logs are not detected.
  * @param json The node's result; some nodes write null for an empty list.
  */
-export function* findFalse(json: Buffer, question: LogQuestion): Work<string | undefined> {
+export function* findLogMistake(json: Buffer, expected: LogExpectation): Work<string | undefined> {
   if (json.toString("latin1", 0, 4) === "null") return undefined;
-  const { most = Number.POSITIVE_INFINITY } = question;
+  const { most = Number.POSITIVE_INFINITY } = expected;
   const elements = new ElementReader(json);
   const seen = new Set<string>();
   let before: Given | undefined;
@@ -45,12 +45,12 @@ export function* findFalse(json: Buffer, question: LogQuestion): Work<string | u
   for (let count = 0; count <= most && elements.next(); count += 1) {
     const unreadable = whyAmbiguous(json, elements);
     if (unreadable !== undefined) return unreadable;
-    const log = readLog(elements.value, before, question);
+    const log = readLog(elements.value, before, expected);
     if (typeof log === "string") return log;
     const isNewBlock = log.hash !== before?.hash;
     if (isNewBlock && seen.has(log.hash)) return "the logs of a block are not together";
     if (isNewBlock) seen.add(log.hash);
-    if (before && !isBehind(log, before, question))
+    if (before && !isBehind(log, before, expected))
       return "the logs are not in order, or one is there twice";
     before = log;
     if (elements.end - pausedAt < STEP) continue;
@@ -60,9 +60,9 @@ export function* findFalse(json: Buffer, question: LogQuestion): Work<string | u
   return elements.isBroken ? "this is no list" : undefined;
 }
 
-/** Whether these cannot be the logs that the query asks for; see `findFalse`. */
-export function* areFalse(json: Buffer, question: LogQuestion): Work<boolean> {
-  return (yield* findFalse(json, question)) !== undefined;
+/** Whether these cannot be the logs that the query asks for; see `findLogMistake`. */
+export function* areLogsInvalid(json: Buffer, expected: LogExpectation): Work<boolean> {
+  return (yield* findLogMistake(json, expected)) !== undefined;
 }
 
 function whyAmbiguous(
@@ -77,7 +77,7 @@ function whyAmbiguous(
 function readLog(
   log: unknown,
   before: Given | undefined,
-  { matcher, within, isOfEpochs }: LogQuestion,
+  { matcher, within, isOfEpochs }: LogExpectation,
 ): Given | string {
   if (!isJson(log)) return "something is no log";
   const { address, topics, data, blockHash, transactionHash, transactionIndex, logIndex } = log;
@@ -112,7 +112,7 @@ const isBytes = (value: unknown, length: number): value is string =>
 const isTopics = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length <= 4 && value.every((topic) => isBytes(topic, 32));
 
-const isWithin = ({ number, hash }: Given, within: LogQuestion["within"]): boolean =>
+const isWithin = ({ number, hash }: Given, within: LogExpectation["within"]): boolean =>
   within === undefined ||
   ("has" in within ? within.has(hash) : number >= within.from && number <= within.to);
 
@@ -129,7 +129,7 @@ function matches(
 }
 
 /** Blocks have one number each, but an epoch has several blocks. Log indexes rise through a block's transactions. */
-function isBehind(log: Given, before: Given, { isOfEpochs = false }: LogQuestion): boolean {
+function isBehind(log: Given, before: Given, { isOfEpochs = false }: LogExpectation): boolean {
   if (log.number !== before.number) return log.number > before.number && log.hash !== before.hash;
   if (log.hash !== before.hash) return isOfEpochs;
   return log.logIndex > before.logIndex && log.transaction >= before.transaction;

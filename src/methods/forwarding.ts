@@ -65,11 +65,11 @@ export type BlockCall = {
   readonly takesHash?: boolean;
   /** The block to send when the caller named none: `latest`, since nodes may require a block, or nothing. */
   readonly whenOmitted?: "latest" | "nothing" | undefined;
-  readonly hearing?: Hearing;
+  readonly handlers?: ReplyHandlers;
 };
 
 /** Handles a call's result or error, as a part of the call: one more promise behind that of `askAt` would cost more. */
-export type Hearing = {
+export type ReplyHandlers = {
   answered(json: Buffer, call: BlockCall, context: CallContext): Buffer | Promise<Buffer>;
   /** Finds another answer, or rejects with the error for the caller. */
   failed(thrown: unknown, call: BlockCall, context: CallContext): Promise<Buffer>;
@@ -100,7 +100,8 @@ function askPinned(
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const { chain } = context;
-  if (!chain) return heard(context.ask(method, paramsAt(call, block, context)), call, context);
+  if (!chain)
+    return withHandlers(context.ask(method, paramsAt(call, block, context)), call, context);
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
@@ -129,11 +130,15 @@ function askByNumber(
 ): Promise<Buffer> {
   const params = paramsAt(call, block, context);
   const answer = context.ask(method, params, { crossCheck: BY_NULL, block: number });
-  return heard(answer, call, context);
+  return withHandlers(answer, call, context);
 }
 
-function heard(answer: Promise<Buffer>, call: BlockCall, context: CallContext): Promise<Buffer> {
-  if (!call.hearing) return answer;
+function withHandlers(
+  answer: Promise<Buffer>,
+  call: BlockCall,
+  context: CallContext,
+): Promise<Buffer> {
+  if (!call.handlers) return answer;
   return answer.then(
     (json) => answered(json, call, context),
     (thrown: unknown) => failed(thrown, call, context),
@@ -141,10 +146,10 @@ function heard(answer: Promise<Buffer>, call: BlockCall, context: CallContext): 
 }
 
 const answered = (json: Buffer, call: BlockCall, context: CallContext): Buffer | Promise<Buffer> =>
-  call.hearing ? call.hearing.answered(json, call, context) : json;
+  call.handlers ? call.handlers.answered(json, call, context) : json;
 
 function failed(thrown: unknown, call: BlockCall, context: CallContext): Promise<Buffer> {
-  if (call.hearing) return call.hearing.failed(thrown, call, context);
+  if (call.handlers) return call.handlers.failed(thrown, call, context);
   throw thrown;
 }
 
@@ -202,12 +207,12 @@ function pinnedFor(
       .then((position) => (position ? toQuantity(position.number) : reference));
   if (chain) return chain.pin(reference);
   if (reference === "latest" && context.isAgreedUpon(method))
-    return Promise.resolve(context.consultHead().latest()).then(toQuantity);
-  return context.consultHead().pin(reference);
+    return Promise.resolve(context.headView().latest()).then(toQuantity);
+  return context.headView().pin(reference);
 }
 
 /** Declares a method that the upstreams answer. @param declaration.at The name of its block parameter, if it has one. */
-export function passedOn(
+export function defineForwarded(
   declaration: Omit<Declaration<Shape>, "answer"> & { at?: string },
 ): Method {
   const { at, ...method } = declaration;
@@ -236,9 +241,9 @@ export const askByHash = (method: string, context: CallContext): Promise<Buffer>
  * "Resource not found". The words of a contract that reverts do not count.
  */
 export const saysUnknown = (thrown: unknown): boolean =>
-  thrown instanceof RpcError && thrown.status === 200 && isUnknownSaying(thrown);
+  thrown instanceof RpcError && thrown.status === 200 && isUnknownRefusal(thrown);
 
-export function isUnknownSaying({ code, message }: { code: number; message: string }): boolean {
+export function isUnknownRefusal({ code, message }: { code: number; message: string }): boolean {
   if (code === -32601) return false;
   const words = beginningOf(message);
   if (/\brevert/i.test(words)) return false;
@@ -263,7 +268,7 @@ const BY_NULL: CrossCheckRule = {
   name: "null",
   isUncertain: (reply) =>
     (reply.kind === "result" && isNull(reply.json)) ||
-    (reply.kind === "refused" && isUnknownSaying(reply)),
+    (reply.kind === "refused" && isUnknownRefusal(reply)),
 };
 
 /** For calls about a block or transaction that a lagging node may not have: a null is cross-checked. */

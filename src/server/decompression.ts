@@ -23,20 +23,20 @@ const MOST_TIMES = 200;
 const MOST_AT_ONCE = 32;
 const PIECE_BYTES = 16_384;
 
-type Unpacker = Gunzip | Inflate | InflateRaw | BrotliDecompress;
+type Decompressor = Gunzip | Inflate | InflateRaw | BrotliDecompress;
 
-export type Packing = { readonly encoding: string; readonly limit: number };
+export type DecompressionOptions = { readonly encoding: string; readonly limit: number };
 
 /** Whether a Content-Encoding says that the body is compressed. @throws RpcError 415 for an unknown encoding. */
-export function isPacked(encoding: string): boolean {
+export function isCompressed(encoding: string): boolean {
   const name = nameOf(encoding);
   if (name === "identity") return false;
-  if (!unpackers[name])
+  if (!decompressors[name])
     throw errors.unsupportedMediaType("unsupported content encoding, want gzip, br or deflate");
   return true;
 }
 
-export class Unpacking {
+export class Decompression {
   #running = 0;
   /** The bodies that wait for their turn, in order. */
   readonly #waiting: (() => void)[] = [];
@@ -46,12 +46,16 @@ export class Unpacking {
    * @param hold Counts the decompressed bytes, which wait in memory, as they come.
    * @throws RpcError 413 over the limit, 400 for a body that is broken or nested too deeply.
    */
-  async unpack(body: Buffer, how: Packing, hold: (bytes: number) => void): Promise<Buffer> {
+  async decompress(
+    body: Buffer,
+    how: DecompressionOptions,
+    hold: (bytes: number) => void,
+  ): Promise<Buffer> {
     if (this.#running >= MOST_AT_ONCE)
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running += 1;
     try {
-      return await unpack(body, how, hold);
+      return await decompress(body, how, hold);
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
@@ -59,12 +63,12 @@ export class Unpacking {
   }
 }
 
-async function unpack(
+async function decompress(
   body: Buffer,
-  { encoding, limit }: Packing,
+  { encoding, limit }: DecompressionOptions,
   hold: (bytes: number) => void,
 ): Promise<Buffer> {
-  const stream = unpackers[nameOf(encoding)]?.(body);
+  const stream = decompressors[nameOf(encoding)]?.(body);
   if (!stream) throw errors.parseError();
   const scan = new BodyScan({ depth: MAX_BODY_DEPTH, members: Number.POSITIVE_INFINITY });
   const most = Math.min(limit, Math.max(SMALL_BYTES, body.length * MOST_TIMES));
@@ -89,8 +93,8 @@ async function unpack(
 const nameOf = (encoding: string): string => encoding.trim().toLowerCase();
 
 const OPTIONS = { chunkSize: PIECE_BYTES };
-const gzip = (): Unpacker => createGunzip(OPTIONS);
-const unpackers: Readonly<Record<string, ((body: Buffer) => Unpacker) | undefined>> = {
+const gzip = (): Decompressor => createGunzip(OPTIONS);
+const decompressors: Readonly<Record<string, ((body: Buffer) => Decompressor) | undefined>> = {
   __proto__: null as never,
   gzip,
   "x-gzip": gzip,

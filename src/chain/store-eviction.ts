@@ -19,18 +19,18 @@ const KEPT_AT_LEAST = 4;
 /** How many entries are removed in one transaction when old index segments are dropped. */
 const DROPPED_AT_ONCE = 4096;
 
-export type StoreRoomParts = {
+export type StoreEvictionParts = {
   readonly tables: BlockTables;
   readonly entries: BlockEntries;
   readonly keptSegments: Pick<KeptSegments, "removeOldest">;
 };
 
-export class StoreRoom {
+export class StoreEviction {
   size: StoreSize;
   #termsFrom = Number.POSITIVE_INFINITY;
-  readonly #parts: StoreRoomParts;
+  readonly #parts: StoreEvictionParts;
 
-  constructor(size: StoreSize, parts: StoreRoomParts) {
+  constructor(size: StoreSize, parts: StoreEvictionParts) {
     this.size = size;
     this.#parts = parts;
   }
@@ -41,27 +41,27 @@ export class StoreRoom {
   }
 
   /** Removes blocks after a chain update. @param tail The lowest number from which every block is stored. */
-  shrink(head: number, tail: number): void {
+  evictBelowWindow(head: number, tail: number): void {
     const { entries, tables } = this.#parts;
     const first = Math.max(tail, head - this.size.windowBlocks + 1);
     for (let number = tail; number < first; number += 1) entries.eraseAt(number);
     this.#eraseDropped(first);
     this.#dropTerms(segmentOf(Math.min(first, this.#termsFrom)));
     tables.putTail(first);
-    this.make();
+    this.evictToBudget();
   }
 
   /**
    * Removes blocks until the store keeps its budget: first the kept logs and the blocks that are older than the window,
    * then the window's oldest blocks, which raises the tail.
    */
-  make(): void {
+  evictToBudget(): void {
     const { tables, entries, keptSegments } = this.#parts;
     const { tail, head } = tables;
     if (tail === undefined) return;
     let first = tail;
     // A huge block that is being erased gives back its room step by step.
-    while (tables.bytes > this.size.bytes && !tables.isSomethingLeaving) {
+    while (tables.bytes > this.size.bytes && !tables.isErasing) {
       if (keptSegments.removeOldest() || this.#eraseOldestKept(first)) continue;
       if (head === undefined || first >= head.number) break;
       entries.eraseAt(first);
@@ -104,10 +104,10 @@ export class StoreRoom {
 // Erases huge blocks that left the window or the budget. Readers no longer find these blocks, so they are erased in many
 // transactions, and other work runs in between. After a crash the work starts over.
 
-type LeavingParts = {
-  readonly tables: Pick<BlockTables, "leaving" | "isSomethingLeaving">;
-  readonly entries: Pick<BlockEntries, "eraseLeaving">;
-  readonly room: Pick<StoreRoom, "make">;
+type HugeErasuresParts = {
+  readonly tables: Pick<BlockTables, "erasing" | "isErasing">;
+  readonly entries: Pick<BlockEntries, "eraseHuge">;
+  readonly eviction: Pick<StoreEviction, "evictToBudget">;
   /** Makes a change: all of it, or nothing. */
   readonly write: (change: () => void) => Promise<void>;
 };
@@ -115,18 +115,18 @@ type LeavingParts = {
 /** How many steps of 64 entries one transaction has: a transaction takes a few milliseconds. */
 const STEPS_AT_ONCE = 16;
 
-export class LeavingBlocks {
+export class HugeErasures {
   #underWay: Promise<void> | undefined;
   #isClosing = false;
-  readonly #parts: LeavingParts;
+  readonly #parts: HugeErasuresParts;
 
-  constructor(parts: LeavingParts) {
+  constructor(parts: HugeErasuresParts) {
     this.#parts = parts;
   }
 
-  /** Resolves when all leaving blocks are erased. @throws The error of a write; the next call starts the work again. */
+  /** Resolves when all huge blocks that left are erased. @throws The error of a write; the next call starts the work again. */
   async finish(): Promise<void> {
-    if (!this.#underWay && !this.#parts.tables.isSomethingLeaving) return;
+    if (!this.#underWay && !this.#parts.tables.isErasing) return;
     this.#underWay ??= this.#eraseAll().finally(() => {
       this.#underWay = undefined;
     });
@@ -145,13 +145,13 @@ export class LeavingBlocks {
   }
 
   async #eraseAll(): Promise<void> {
-    const { tables, entries, room, write } = this.#parts;
+    const { tables, entries, eviction, write } = this.#parts;
     while (!this.#isClosing) {
-      const [next] = tables.leaving();
+      const [next] = tables.erasing();
       if (!next) return;
-      const work = entries.eraseLeaving(next.position, next.wasCanonical);
+      const work = entries.eraseHuge(next.position, next.wasCanonical);
       await inTransactions(work, { write, isOver: () => this.#isClosing });
-      if (!this.#isClosing) await write(() => room.make());
+      if (!this.#isClosing) await write(() => eviction.evictToBudget());
     }
   }
 }
@@ -162,7 +162,7 @@ export async function inTransactions(
   {
     write,
     isOver = () => false,
-  }: { readonly write: LeavingParts["write"]; readonly isOver?: () => boolean },
+  }: { readonly write: HugeErasuresParts["write"]; readonly isOver?: () => boolean },
 ): Promise<void> {
   let isDone = false;
   while (!isDone && !isOver())

@@ -12,8 +12,8 @@ import {
 import type { OpenCall } from "../../src/upstream/health/health.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 import type { Upstream } from "../../src/upstream/upstream.ts";
-import { lacking, refused, result } from "./fake-asking.ts";
 import { fakeTraits } from "./fake-pool.ts";
+import { lacking, refused, result } from "./scripted-call.ts";
 
 const TEMPERS = [
   ...["honest", "lying", "refusing", "unknowing", "lacking", "without block", "silent"],
@@ -34,7 +34,7 @@ export type UpstreamOfWorld = {
   /** The upstream replies to other calls all the time. */
   readonly hasReplied: boolean;
   readonly isOpen: boolean;
-  readonly mayBeTried: boolean;
+  readonly mayExceedLearnedLimit: boolean;
   /** The time from which the upstream can be asked. */
   readonly fromMs: number;
 };
@@ -69,7 +69,7 @@ const upstreamOf = (temper: fc.Arbitrary<UpstreamOfWorld["temper"]>) =>
     isStalled: fc.boolean(),
     hasReplied: fc.boolean(),
     isOpen: fc.boolean(),
-    mayBeTried: fc.boolean(),
+    mayExceedLearnedLimit: fc.boolean(),
     fromMs: fc.oneof(fc.constant(0), fc.nat(2_000)),
   });
 
@@ -145,7 +145,7 @@ export function upstreamIn(spec: UpstreamOfWorld, index: number, now: () => numb
     budget: {
       costOf: () => 1,
       waitMs: () => Math.max(0, limitedUntilMs - now()),
-      mayBeTried: () => spec.mayBeTried,
+      mayExceedLearnedLimit: () => spec.mayExceedLearnedLimit,
     },
   } as unknown as Upstream;
   const replyTo = (): { readonly reply: Reply; readonly afterMs: number } => {

@@ -10,7 +10,7 @@ const CHANGING =
   /^(?:push|pop|shift|unshift|splice|set|add|delete|clear|sort|reverse|fill|say|take|spend|inc|dec|observe|learn|forget|note|count|remove|resize|begin|start|stop|end|abort|close|write|send|emit)$/;
 /** Caches that can be computed again at any time: the end of the file's path, and the member. */
 const MEMOS = [
-  "ambiguity.ts knownNames[place]",
+  "ambiguity.ts knownNames[slot]",
   "block-tables.ts #head",
   "block-tables.ts #isHeadKnown",
   "block-tables.ts #hot",

@@ -5,12 +5,12 @@ import { request } from "node:http";
 export const TRUSTING = { listen: { port: 0, trustedProxies: ["127.0.0.1"] } };
 
 const BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}';
-let visitors = 0;
+let callers = 0;
 
 /** @returns The status of the answer. */
-export function visit(url: string): Promise<number | undefined> {
-  visitors += 1;
-  const [high, middle, low] = [visitors >> 16, visitors >> 8, visitors].map((part) => part & 255);
+export function callFromNewAddress(url: string): Promise<number | undefined> {
+  callers += 1;
+  const [high, middle, low] = [callers >> 16, callers >> 8, callers].map((part) => part & 255);
   const headers = {
     "content-type": "application/json",
     "content-length": BODY.length,

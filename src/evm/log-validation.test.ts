@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { whyFalse } from "../../test/support/at-once.ts";
-import { findFalse } from "./false-logs.ts";
 import { matcherOf } from "./log-filter.ts";
+import { findLogMistake } from "./log-validation.ts";
 
 const ADDRESS = `0x${"aa".repeat(20)}`;
 const TOPIC = `0x${"11".repeat(32)}`;
@@ -88,7 +88,7 @@ describe("what a node tells of a log query", () => {
 
 it("is looked through in steps, none of them long", () => {
   const logs = Buffer.from(JSON.stringify(Array.from({ length: 3_000 }, (_, at) => log(7, at))));
-  const work = findFalse(logs, { matcher, within: { from: 5, to: 9 } });
+  const work = findLogMistake(logs, { matcher, within: { from: 5, to: 9 } });
   let steps = 0;
   let next = work.next();
   for (; !next.done; next = work.next()) steps += 1;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CallAnswer } from "../../src/admin/schemas.ts";
-import { isShown, joined, MOST_CALLS } from "./call-tail.ts";
+import { isShown, joined, MOST_CALLS } from "./slow-calls.ts";
 
 const call = (number: number, more: Partial<CallAnswer> = {}): CallAnswer => ({
   at: `2026-11-23T00:00:${String(number).padStart(4, "0")}Z`,

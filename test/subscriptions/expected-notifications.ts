@@ -3,7 +3,7 @@
 import { type Filter, matches } from "../support/generated-chain/answers.ts";
 import type { GeneratedChain } from "../support/generated-chain.ts";
 
-export type Told = {
+export type ExpectedNotifications = {
   readonly params: readonly unknown[];
   /** @throws When the notification may not come now. */
   hear(item: unknown): void;
@@ -14,7 +14,7 @@ export type Told = {
 type Header = { readonly number: string; readonly hash: string; readonly parentHash: string };
 
 /** Requires that each header follows an earlier one, or the head at the beginning, and that none comes twice. */
-export class ToldHeads implements Told {
+export class ExpectedHeads implements ExpectedNotifications {
   readonly params = ["newHeads"];
   readonly #hashes = new Set<string>();
   /** The hashes of the told branch, by block number. */
@@ -58,7 +58,7 @@ type Log = {
 type Place = { readonly block: number; readonly index: number; readonly name: string };
 
 /** Requires that logs come in ascending order, and that only those of the newest block with logs are removed. */
-export class ToldLogs implements Told {
+export class ExpectedLogs implements ExpectedNotifications {
   readonly params: readonly unknown[];
   readonly #logs: Place[];
   readonly #filter: Filter;

@@ -1,8 +1,8 @@
 // Refusals that any node would repeat, worded like refusals by busy, limited or failing nodes. These rows precede the
 // others, so that no node is blamed for them.
-import { allMean } from "./dialect.ts";
+import { withMeaning } from "./dialect.ts";
 
-export const HONEST_REFUSALS = allMean({ kind: "refused" }, [
+export const UNIVERSAL_REFUSALS = withMeaning({ kind: "refused" }, [
   {
     of: ["Infura", "geth", "nethermind", "Alchemy", "1RPC", "Cloudflare"],
     words:

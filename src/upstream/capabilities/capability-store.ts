@@ -8,14 +8,14 @@ import type { Clock } from "../../lib/clock.ts";
 import { repeat } from "../../lib/waiting.ts";
 import type { State } from "../../state/state.ts";
 
-export type KeptCapabilitiesOptions = {
+export type CapabilityStoreOptions = {
   readonly network: string;
   readonly upstream: string;
   /** The URL that the record belongs to: the upstream's name may be given to another node later. */
   readonly url: string;
 };
 
-export type KeptCapabilitiesParts = {
+export type CapabilityStoreParts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly state: Pick<State, "get" | "update">;
   readonly capabilities: {
@@ -28,14 +28,14 @@ export type KeptCapabilitiesParts = {
 /** The interval of writes. A crash loses the knowledge since the last write. */
 const WRITTEN_EVERY_MS = 5_000;
 
-export class KeptCapabilities {
+export class CapabilityStore {
   #isChanged = false;
   readonly #closing = new AbortController();
   #loop: Promise<void> = Promise.resolve();
-  readonly #options: KeptCapabilitiesOptions;
-  readonly #parts: KeptCapabilitiesParts;
+  readonly #options: CapabilityStoreOptions;
+  readonly #parts: CapabilityStoreParts;
 
-  constructor(options: KeptCapabilitiesOptions, parts: KeptCapabilitiesParts) {
+  constructor(options: CapabilityStoreOptions, parts: CapabilityStoreParts) {
     this.#options = options;
     this.#parts = parts;
   }
@@ -78,7 +78,7 @@ export class KeptCapabilities {
 
 /** The kept record of an upstream; undefined when there is none, or it is invalid. */
 export async function readCapabilities(
-  options: KeptCapabilitiesOptions,
+  options: CapabilityStoreOptions,
   state: Pick<State, "get">,
 ): Promise<CapabilityRecord | undefined> {
   const text = (await state.get(keyOf(options))) ?? "";
@@ -86,11 +86,11 @@ export async function readCapabilities(
   return text.startsWith(node) ? decodeCapabilities(text.slice(node.length)) : undefined;
 }
 
-const keyOf = ({ network, upstream }: KeptCapabilitiesOptions): string =>
+const keyOf = ({ network, upstream }: CapabilityStoreOptions): string =>
   `abilities ${network} ${upstream}`;
 
 /** A hash of the URL, which may itself contain secrets. */
-const nodeOf = ({ url }: KeptCapabilitiesOptions): string =>
+const nodeOf = ({ url }: CapabilityStoreOptions): string =>
   createHash("sha256").update(url).digest("hex").slice(0, 16);
 
 /** The version of a node that does not report its version. */

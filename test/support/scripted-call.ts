@@ -40,7 +40,7 @@ type Node = {
   /** The time until the node's budget allows a call. */
   readonly waitMs?: number;
   /** The budget is only a learned one, from a while ago. */
-  readonly mayBeTried?: boolean;
+  readonly mayExceedLearnedLimit?: boolean;
   readonly breaker?: "open";
   readonly lacks?: string;
   /** The time from which the node is usable. */
@@ -58,7 +58,7 @@ type Call = {
 };
 
 /** Makes a call to nodes a, b, c …; `log` gets each event with its time. */
-export function asking(nodes: readonly Node[], call: Call = {}) {
+export function scriptedCall(nodes: readonly Node[], call: Call = {}) {
   const { method = "eth_call", options = {}, hedgeDelayMs = DELAY_MS } = call;
   const scripted = new ScriptedNodes();
   const { clock, log, aborted, missing } = scripted;
@@ -170,13 +170,26 @@ class ScriptedNodes {
   }
 
   /** Like a real budget, this one keeps to the pause that a busy reply asks for. */
-  #budgeted(name: string, { waitMs = 0, mayBeTried = false, isDeaf = false }: Node, says: Reply[]) {
+  #budgeted(
+    name: string,
+    { waitMs = 0, mayExceedLearnedLimit = false, isDeaf = false }: Node,
+    says: Reply[],
+  ) {
     const { clock, log } = this;
     let limitedUntilMs = waitMs;
     const leftMs = (): number => Math.max(0, limitedUntilMs - clock.now());
-    const budget = { costOf: () => 1, waitMs: leftMs, mayBeTried: () => mayBeTried };
-    const ask: Upstream["ask"] = (_method, _params, signal, { isInsistent, attempt } = {}) => {
-      log.push(`${clock.now()} ${name}${isInsistent ? " insistently" : ""}`);
+    const budget = {
+      costOf: () => 1,
+      waitMs: leftMs,
+      mayExceedLearnedLimit: () => mayExceedLearnedLimit,
+    };
+    const ask: Upstream["ask"] = (
+      _method,
+      _params,
+      signal,
+      { exceedsLearnedLimit, attempt } = {},
+    ) => {
+      log.push(`${clock.now()} ${name}${exceedsLearnedLimit ? " beyond the learned limit" : ""}`);
       if (attempt) attempt.call = { workKind: "execution", sentAt: clock.now() };
       const reply = says.shift();
       if (reply?.kind === "busy") limitedUntilMs = clock.now() + (reply.retryAfterMs ?? 0);

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { until } from "./processes.ts";
 
 /** The processor time of this thread during `act`, in milliseconds, without waiting. */
-export async function ownMsOf(act: () => unknown): Promise<number> {
+export async function servedMsOf(act: () => unknown): Promise<number> {
   const before = process.threadCpuUsage();
   await act();
   const { user, system } = process.threadCpuUsage(before);

@@ -7,7 +7,7 @@ import {
   reversedEpochs,
   tooManyHashes,
   tooManyLogs,
-} from "./epoch-words.ts";
+} from "./epoch-log-errors.ts";
 
 const FILTER_ERROR = "Error processing request: Filter error: ";
 

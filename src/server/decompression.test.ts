@@ -1,11 +1,11 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { Unpacking } from "./unpacking.ts";
+import { Decompression } from "./decompression.ts";
 
 const LIMIT = 1 << 20;
-const unpack = (body: Buffer, encoding = "gzip", limit = LIMIT): Promise<unknown> =>
-  new Unpacking()
-    .unpack(body, { encoding, limit }, () => undefined)
+const decompress = (body: Buffer, encoding = "gzip", limit = LIMIT): Promise<unknown> =>
+  new Decompression()
+    .decompress(body, { encoding, limit }, () => undefined)
     .then(String, ({ status, message }) => ({
       status,
       message,
@@ -21,8 +21,8 @@ describe("a body", () => {
     ["br", brotliCompressSync(BATCH)],
     ["deflate", deflateSync(BATCH)],
     ["deflate", deflateRawSync(BATCH)],
-  ])("packed with %s is the batch of a thousand that it was", async (encoding, packed) => {
-    expect(await unpack(packed, encoding)).toBe(BATCH);
+  ])("compressed with %s is the batch of a thousand that it was", async (encoding, compressed) => {
+    expect(await decompress(compressed, encoding)).toBe(BATCH);
   });
 
   it.each([
@@ -35,25 +35,25 @@ describe("a body", () => {
     ["one letter", `"${"a".repeat(LIMIT - 2)}"`, { status: 413 }],
     ["too much", `"${"ab12".repeat(LIMIT)}"`, { status: 413 }],
   ])("of %s is refused", async (_, text, want) => {
-    expect(await unpack(gzipSync(text))).toMatchObject(want);
-    expect(await unpack(brotliCompressSync(text), "br")).toMatchObject(want);
+    expect(await decompress(gzipSync(text))).toMatchObject(want);
+    expect(await decompress(brotliCompressSync(text), "br")).toMatchObject(want);
   });
 
   it.each([gzipSync(CALL).subarray(0, 30), Buffer.from("no gzip"), Buffer.alloc(0)])(
     "that is broken is refused %#",
-    async (packed) => expect(await unpack(packed)).toMatchObject({ status: 400 }),
+    async (compressed) => expect(await decompress(compressed)).toMatchObject({ status: 400 }),
   );
 });
 
-it("unpacks many bodies, few at a time", async () => {
-  const unpacking = new Unpacking();
+it("decompresses many bodies, few at a time", async () => {
+  const decompression = new Decompression();
   const texts = Array.from({ length: 200 }, (_, at) => CALL.replace("1", String(at)));
   const how = { encoding: "gzip", limit: LIMIT };
   let held = 0;
   const hold = (bytes: number): void => {
     held += bytes;
   };
-  const all = texts.map((text) => unpacking.unpack(gzipSync(text), how, hold).then(String));
+  const all = texts.map((text) => decompression.decompress(gzipSync(text), how, hold).then(String));
   expect(await Promise.all(all)).toEqual(texts);
   expect(held).toBe(texts.join("").length);
 });

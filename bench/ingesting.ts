@@ -1,14 +1,14 @@
 // The rate at which the writer thread fetches, proves and stores mainnet-sized blocks, alone and with a second thread
-// that takes blocks; the node answers at once, from memory. Takes about a minute.
+// that ingests blocks; the node answers at once, from memory. Takes about a minute.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import type { AskedNode } from "../src/chain/dialect.ts";
+import type { AskedUpstream } from "../src/chain/dialect.ts";
 import { blockDialect } from "../src/chain/fetch-block.ts";
 import { ThreadStore } from "../src/chain/thread/thread-store.ts";
 import { WriterThread } from "../src/chain/thread/writer-thread.ts";
-import type { TakenBlock } from "../src/chain/writing.ts";
+import type { IngestedBlock } from "../src/chain/writing.ts";
 import { systemClock } from "../src/lib/clock.ts";
 import type { Reply } from "../src/upstream/reply.ts";
 import { GeneratedChain } from "../test/support/generated-chain.ts";
@@ -36,7 +36,7 @@ const bodies = Array.from({ length: BLOCKS }, (_, number) => {
 const byHash = new Map(bodies.map((body) => [body.hash, body]));
 
 /** A node that returns a copy in memory of its own, like a reply that comes over a connection. */
-const node: AskedNode = {
+const node: AskedUpstream = {
   name: "memory",
   isMissing: () => false,
   ask: async (method, paramsJson): Promise<Reply> => {
@@ -49,7 +49,7 @@ const node: AskedNode = {
 };
 
 async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: number }> {
-  const path = mkdtempSync(join(tmpdir(), "headgate-taking-"));
+  const path = mkdtempSync(join(tmpdir(), "headgate-ingesting-"));
   const log = pino({ level: "silent" });
   const parts = { onEnd: () => undefined, silenceMs: () => 10_000, clock: systemClock, log };
   const thread = new WriterThread({ busyShare, spareCores: 0 }, parts);
@@ -64,22 +64,22 @@ async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: numb
     rules: { headers: "known", byzantium: undefined },
     signal: new AbortController().signal,
   } as const;
-  const take = async (number: number): Promise<TakenBlock> => {
-    const taken = await store.take({ number }, node, terms);
-    if (taken.kind !== "taken") throw new Error(JSON.stringify(taken));
-    return taken.block;
+  const ingest = async (number: number): Promise<IngestedBlock> => {
+    const ingested = await store.ingest({ number }, node, terms);
+    if (ingested.kind !== "ingested") throw new Error(JSON.stringify(ingested));
+    return ingested.block;
   };
   let next = BLOCKS - 1;
-  await store.startAt(await take(next));
-  const ahead: Promise<TakenBlock>[] = [];
+  await store.startAt(await ingest(next));
+  const ahead: Promise<IngestedBlock>[] = [];
   const fillSome = async (count: number): Promise<void> => {
     let added = Promise.resolve(true);
     for (let left = count; left > 0; left -= WRITTEN_AT_ONCE) {
-      const blocks: TakenBlock[] = [];
+      const blocks: IngestedBlock[] = [];
       while (blocks.length < Math.min(left, WRITTEN_AT_ONCE)) {
         while (ahead.length < AT_ONCE && next > 0) {
           next -= 1;
-          ahead.push(take(next));
+          ahead.push(ingest(next));
         }
         const block = await ahead.shift();
         if (block) blocks.push(block);

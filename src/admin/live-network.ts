@@ -78,7 +78,7 @@ export function liveNetwork(
     ...network,
     headAgeSeconds: counted.gauge("headgate_head_age_seconds", name),
     isStale: counted.gauge("headgate_head_stale", name) === 1,
-    reorganisations: counted.gauge("headgate_reorganisations_total", name) ?? 0,
+    reorganisations: counted.gauge("headgate_reorgs_total", name) ?? 0,
     perSecond: ratesBetween(then, now, seconds),
     upstreams: upstreams.map((upstream) => {
       const counts = now.upstreams.get(upstream.upstream) ?? NOTHING;

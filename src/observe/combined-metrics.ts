@@ -7,6 +7,7 @@ import {
   declarationOf,
   Tally,
   type UnexpectedKind,
+  withFormerNames,
 } from "./metrics.ts";
 
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
@@ -54,7 +55,7 @@ export class CombinedMetrics {
   async exposition(): Promise<string> {
     const combined = await this.#combined();
     const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
-    return `${await combined.metrics()}${callsPerCall(metrics)}`;
+    return withFormerNames(`${await combined.metrics()}${callsPerCall(metrics)}`);
   }
 
   /** The metrics as values. */

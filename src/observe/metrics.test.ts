@@ -88,6 +88,16 @@ it("calls are counted by network, method and outcome", async () => {
   );
 });
 
+it("a renamed metric has its former name, too", async () => {
+  const metrics = new Metrics();
+  metrics.headMoved("eth", { number: 9, removed: 3, bytes: 1, blocks: 1 });
+  const text = await metrics.exposition();
+  for (const name of ["headgate_reorged_blocks_total", "headgate_reorganised_blocks_total"]) {
+    expect(text).toContain(`# TYPE ${name} counter\n${name}{network="eth"} 3\n`);
+    expect(text.split(`# HELP ${name} `)).toHaveLength(2);
+  }
+});
+
 it("calls of a network that is configured again are set against what its nodes are asked", async () => {
   const metrics = new Metrics();
   const answer = { network: "n", upstream: "u", kind: "result", purpose: "call" } as const;

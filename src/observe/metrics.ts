@@ -92,15 +92,15 @@ const COUNTERS = {
   http_response_bytes_total: "Bytes of answers.",
   "upstream_calls_total{network,upstream,outcome,purpose}": "Calls made to a node.",
   "upstream_response_bytes_total{network,upstream}": "Bytes received from a node.",
-  "upstream_asked_again_total{network,why}":
+  "upstream_extra_attempts_total{network,why}":
     "Attempts at a further node for the same call, by reason: failed, cross-check or slow.",
   "upstream_dissents_total{network,upstream}":
     "Answers of a node that differed from the answer on which other vendors agreed.",
   "upstream_lies_total{network,upstream}":
     "Answers of a node that cannot be true, such as a wrong hash of a transaction.",
-  "reorganisations_total{network}":
+  "reorgs_total{network}":
     "Reorgs of the followed chain: times that some of its blocks were replaced.",
-  "reorganised_blocks_total{network}": "Blocks of the followed chain that reorgs replaced.",
+  "reorged_blocks_total{network}": "Blocks of the followed chain that reorgs replaced.",
   "blocks_proven_total{network,proof}":
     "Blocks taken into the store, by the extent of their proof.",
   "block_parts_unproven_total{network,part}":
@@ -112,7 +112,7 @@ const COUNTERS = {
   "traces_total{outcome}":
     "Traced calls, by outcome: the trace was sent to the collector, failed to arrive, or was dropped because too many waited.",
   "stores_set_aside_total{network}": "Damaged stores that were set aside and are built anew.",
-  stood_still_seconds_total:
+  event_loop_blocked_seconds_total:
     "The time in which the event loop of the process stood still for a second or longer.",
 } as const;
 
@@ -156,6 +156,25 @@ const LEAST = {
   "upstream_usable{network,upstream}": "1 while the node can be asked, 0 while it is kept out.",
   state_reachable: "1 while the shared state can be reached, 0 while it cannot.",
 } as const;
+
+/** The names of 0.1.0 of metrics that were renamed. The version after the next one leaves the old names out. */
+const FORMER_NAMES: Readonly<Record<string, string>> = {
+  headgate_reorgs_total: "headgate_reorganisations_total",
+  headgate_reorged_blocks_total: "headgate_reorganised_blocks_total",
+  headgate_upstream_extra_attempts_total: "headgate_upstream_asked_again_total",
+  headgate_event_loop_blocked_seconds_total: "headgate_stood_still_seconds_total",
+};
+
+/** An exposition in which each renamed metric also has its former name, for dashboards and alerts of that version. */
+export function withFormerNames(exposition: string): string {
+  const metrics = exposition.split(/^(?=# HELP )/m);
+  const renamed = metrics.flatMap((metric) => {
+    const [, name = ""] = /^# HELP (\S+)/.exec(metric) ?? [];
+    const former = FORMER_NAMES[name];
+    return former === undefined ? [] : [`${metric.replaceAll(name, former).trimEnd()}\n\n`];
+  });
+  return renamed.join("") + exposition;
+}
 
 /** A metric as the registry describes it. */
 export type DeclaredMetric = {
@@ -267,7 +286,7 @@ export class Metrics {
   );
 
   stoodStill(seconds: number): void {
-    this.#counters.stood_still_seconds_total.add(seconds);
+    this.#counters.event_loop_blocked_seconds_total.add(seconds);
   }
 
   requestStarted(): void {
@@ -402,7 +421,7 @@ export class Metrics {
   /** @param why Why another upstream was asked for the same call. */
   readonly upstreamAskedAgain = this.#counting<
     [network: string, why: "failed" | "cross-check" | "slow"]
-  >("upstream_asked_again_total{network,why}");
+  >("upstream_extra_attempts_total{network,why}");
 
   /** Counts an answer of the node that differs from the answer that other vendors agreed on. */
   upstreamDissented(network: string, upstream: string, evidence?: CaughtAt): void {
@@ -482,8 +501,8 @@ export class Metrics {
     this.#gauges["store_bytes{network}"].set({ network }, update.bytes);
     if (update.removed === 0) return;
     if (reorganisation) this.#incidents?.reorganised(network, reorganisation);
-    this.#counters["reorganisations_total{network}"].add(1, network);
-    this.#counters["reorganised_blocks_total{network}"].add(update.removed, network);
+    this.#counters["reorgs_total{network}"].add(1, network);
+    this.#counters["reorged_blocks_total{network}"].add(update.removed, network);
   }
 
   headSeen(network: string, seen: { ageMs: number; isStale: boolean }): void {
@@ -522,8 +541,8 @@ export class Metrics {
   }
 
   /** The metrics in Prometheus' text format. */
-  exposition(): Promise<string> {
-    return this.#registry.metrics();
+  async exposition(): Promise<string> {
+    return withFormerNames(await this.#registry.metrics());
   }
 
   /** The metrics as values, to be combined with those of other processes. */

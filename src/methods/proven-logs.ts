@@ -49,7 +49,7 @@ export async function provenLogs(
 
 const hasRange = (error: unknown): boolean => "from" in Object((error as { data?: unknown }).data);
 
-type Candidate = { readonly hash: string; readonly transactions: number };
+type Candidate = Pick<OldHeader, "hash" | "transactions">;
 
 /** The blocks that may have matching logs, oldest first. */
 async function candidatesIn(
@@ -62,29 +62,15 @@ async function candidatesIn(
   const anchor = await findAnchor(range, parts);
   const candidates: Candidate[] = [];
   const linked = linkedHeaders({ from: range.from, to: anchor.number }, anchor.hash, parts);
-  for await (const found of linked) {
+  for await (const { number, hash, bloom, transactions } of linked) {
     await view.pause();
-    if (numberOf(found) > range.to) continue;
-    const candidate = candidateOf(found, mayMatch);
-    if (candidate) candidates.push(candidate);
-    const isToFetch = candidate !== undefined && found.kind === "header";
-    budget.add(isToFetch ? upstreamCallsFor(candidate.transactions, parts) : 0);
+    if (number > range.to) continue;
+    const isStored = bloom === undefined;
+    const isCandidate = isStored || mayMatch(bloom);
+    if (isCandidate) candidates.push({ hash, transactions });
+    budget.add(isCandidate && !isStored ? upstreamCallsFor(transactions, parts) : 0);
   }
   return candidates.toReversed();
-}
-
-const numberOf = (found: LinkedBlock): number =>
-  found.kind === "stored" ? found.block.number : found.header.number;
-
-function candidateOf(
-  found: LinkedBlock,
-  mayMatch: (bloom: string) => boolean,
-): Candidate | undefined {
-  // A stored block needs no bloom test, since the index of its logs is as fast.
-  if (found.kind === "stored")
-    return { hash: found.block.hash, transactions: found.block.outline.transactions };
-  const { hash, bloom, transactions } = found.header;
-  return mayMatch(bloom) ? { hash, transactions } : undefined;
 }
 
 /** The last header to fetch, and the hash that it must have. */
@@ -207,11 +193,6 @@ export class ProofCallBudget {
   }
 }
 
-/** A stored block, or the header of a block that is not stored. */
-type LinkedBlock =
-  | { readonly kind: "stored"; readonly block: StoredBlock }
-  | { readonly kind: "header"; readonly header: OldHeader };
-
 type LinkingParts = {
   readonly view: Pick<ChainView, "blockAt" | "blockOf">;
   readonly context: Pick<CallContext, "ask">;
@@ -229,42 +210,41 @@ async function* linkedHeaders(
   { from, to }: LogRange,
   hash: string,
   parts: LinkingParts,
-): AsyncGenerator<LinkedBlock> {
+): AsyncGenerator<OldHeader> {
   let expected = hash;
   for (let last = to; last >= from; last -= HEADERS_AT_ONCE) {
     const count = Math.min(HEADERS_AT_ONCE, last - from + 1);
     const numbers = Array.from({ length: count }, (_, index) => last - index);
     const found = await Promise.all(numbers.map((number) => findAt(number, parts)));
-    for (const block of found) {
+    for (const header of found) {
       // A node may have made up another block with this number, whose hash fits its header.
-      const isIt = block !== undefined && identityOf(block).hash === expected;
-      const linked = isIt ? block : await findByHash(expected, parts);
+      const linked = header?.hash === expected ? header : await findByHash(expected, parts);
       yield linked;
-      expected = identityOf(linked).parentHash;
+      expected = linked.parentHash;
     }
   }
 }
 
-function identityOf(found: LinkedBlock): { hash: string; parentHash: string } {
-  if (found.kind === "header") return found.header;
-  const { hash, outline } = found.block;
-  return { hash, parentHash: outline.parentHash };
+async function findAt(
+  number: number,
+  { view, context }: LinkingParts,
+): Promise<OldHeader | undefined> {
+  const block = view.blockAt(number);
+  if (block) return storedHeader(block);
+  return askHeader({ kind: "number", number: toQuantity(number) }, context);
 }
 
-async function findAt(number: number, parts: LinkingParts): Promise<LinkedBlock | undefined> {
-  const block = parts.view.blockAt(number);
-  if (block) return { kind: "stored", block };
-  const header = await askHeader({ kind: "number", number: toQuantity(number) }, parts.context);
-  return header && { kind: "header", header };
-}
-
-async function findByHash(hash: string, { view, context }: LinkingParts): Promise<LinkedBlock> {
+async function findByHash(hash: string, { view, context }: LinkingParts): Promise<OldHeader> {
   const block = view.blockOf(hash);
-  if (block) return { kind: "stored", block };
-  const header = await askHeader({ kind: "hash", hash }, context);
+  const header = block ? storedHeader(block) : await askHeader({ kind: "hash", hash }, context);
   if (!header) throw errors.unproven();
-  return { kind: "header", header };
+  return header;
 }
+
+const storedHeader = ({ number, hash, outline }: StoredBlock): OldHeader => {
+  const { parentHash, transactions } = outline;
+  return { number, hash, parentHash, bloom: undefined, transactions };
+};
 
 /** undefined when the nodes do not know the block. */
 async function askHeader(
@@ -284,15 +264,15 @@ async function askHeader(
   return read(await askBlock(pointer, options, context));
 }
 
-/** The header of a block that a node gave with the hashes of its transactions. */
+/** The header of a stored block, or of a block that a node gave with the hashes of its transactions. */
 type OldHeader = {
   readonly number: number;
   /** In lower case, like the parent's. */
   readonly hash: string;
   readonly parentHash: string;
-  /** DATA. */
-  readonly bloom: string;
-  /** The most transactions that the node's list can have. The header's hash does not prove this list. */
+  /** DATA; undefined for a stored block, which needs no bloom test, since the index of its logs is as fast. */
+  readonly bloom: string | undefined;
+  /** The most transactions that a node's list can have. The header's hash does not prove this list. */
   readonly transactions: number;
 };
 

@@ -4,7 +4,7 @@ import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { address, quantity, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { defineForwarded } from "./forwarding.ts";
-import { type CallContext, defineMethod } from "./method.ts";
+import { type CallContext, defineMethod, type Method } from "./method.ts";
 
 async function askBlockNumber(context: CallContext): Promise<RawJson> {
   const block = await context.headView().pin("latest");
@@ -12,6 +12,9 @@ async function askBlockNumber(context: CallContext): Promise<RawJson> {
 }
 
 const FEES = { workKind: "chain", cost: 3, freshness: "until next block" } as const;
+
+const feeMethod = (name: string, summary: string): Method =>
+  defineForwarded({ name, ...FEES, summary, params: {}, result: quantity });
 
 export const nodeMethods = [
   defineMethod({
@@ -63,27 +66,9 @@ export const nodeMethods = [
     result: z.string(),
     freshness: "forever",
   }),
-  defineForwarded({
-    name: "eth_gasPrice",
-    ...FEES,
-    summary: "A gas price that nodes suggest, in Wei.",
-    params: {},
-    result: quantity,
-  }),
-  defineForwarded({
-    name: "eth_maxPriorityFeePerGas",
-    ...FEES,
-    summary: "A priority fee that nodes suggest, in Wei.",
-    params: {},
-    result: quantity,
-  }),
-  defineForwarded({
-    name: "eth_blobBaseFee",
-    ...FEES,
-    summary: "The base fee of blobs in the next block, in Wei.",
-    params: {},
-    result: quantity,
-  }),
+  feeMethod("eth_gasPrice", "A gas price that nodes suggest, in Wei."),
+  feeMethod("eth_maxPriorityFeePerGas", "A priority fee that nodes suggest, in Wei."),
+  feeMethod("eth_blobBaseFee", "The base fee of blobs in the next block, in Wei."),
   defineForwarded({
     name: "eth_feeHistory",
     ...FEES,

@@ -10,7 +10,7 @@ import {
 import { address, data, isHash, isQuantity, quantity, slot, toNumber } from "../evm/values.ts";
 import { isNull } from "../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
-import { type ContractsOf, contractAt } from "../namespaces/read-contracts.ts";
+import { contractAt } from "../namespaces/read-contracts.ts";
 import { type FixedPointer, readBlock } from "./block-lookup.ts";
 import {
   askAt,
@@ -71,15 +71,9 @@ const isReference = (value: unknown): value is BlockReference =>
 const found = (pointer: FixedPointer, context: CallContext): Promise<unknown> =>
   readBlock(pointer, context).catch(() => undefined);
 
-const stateMethod = (declaration: {
-  name: string;
-  summary: string;
-  cost: number;
-  params: Readonly<Record<string, z.ZodType>>;
-  result: z.ZodType;
-  contractsOf?: ContractsOf;
-  isSpecified?: boolean;
-}): Method =>
+const stateMethod = (
+  declaration: Omit<Parameters<typeof defineMethod>[0], "workKind" | "freshness" | "answer">,
+): Method =>
   defineMethod({
     ...declaration,
     workKind: "state",

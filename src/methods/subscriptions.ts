@@ -35,10 +35,9 @@ const resumption = z.strictObject({
 const more = z.unknown().optional();
 
 function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
-  const { prefix, ...declared } = family;
+  const { prefix, family: name, isSpecified } = family;
   const common = {
-    family: declared.family,
-    isSpecified: declared.isSpecified,
+    ...{ family: name, isSpecified },
     workKind: "other",
     isStateful: true,
     freshness: "unknown",
@@ -149,11 +148,12 @@ function questionOf(name: string, given: readonly unknown[], family: Subscriptio
   return { asked, params: [name, asked.criteria], resume };
 }
 
-/** Refuses an argument behind the kind, except the empty object that some clients send. */
-function noMore(wanted: unknown): void {
+/** The question of a kind that takes no argument, except the empty object that some clients send. */
+const withoutMore = (asked: FilterQuestion | undefined) => (wanted: unknown) => {
   if (wanted !== undefined && Object.keys(Object(wanted) as object).length > 0)
     throw errors.invalidArgument(1, "want no argument after this kind");
-}
+  return asked;
+};
 
 const wantsWhole = z.union([
   z.boolean(),
@@ -179,16 +179,10 @@ function epochsOf(wanted: unknown): FilterQuestion | undefined {
 export const subscriptionMethods = subscriptionMethodsOf({
   ...{ family: "evm", isSpecified: true, prefix: "eth" },
   kinds: {
-    newHeads: (wanted) => {
-      noMore(wanted);
-      return { kind: "heads" };
-    },
+    newHeads: withoutMore({ kind: "heads" }),
     logs: "logs",
     newPendingTransactions: pendingOf,
-    syncing: (wanted) => {
-      noMore(wanted);
-      return undefined;
-    },
+    syncing: withoutMore(undefined),
   },
   criteria: logFilter,
   members: ["address", "topics"],
@@ -197,10 +191,7 @@ export const subscriptionMethods = subscriptionMethodsOf({
 export const epochSubscriptionMethods = subscriptionMethodsOf({
   ...{ family: "conflux", isSpecified: false, prefix: "cfx" },
   kinds: {
-    newHeads: (wanted) => {
-      noMore(wanted);
-      return { kind: "blocks", isWhole: true };
-    },
+    newHeads: withoutMore({ kind: "blocks", isWhole: true }),
     epochs: epochsOf,
     logs: "logs",
   },

@@ -13,7 +13,7 @@ import { toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { blockNumberOf, countLogs, joinArrays, joinJson, refuseTooMany } from "./log-lists.ts";
-import { askPiece, type PieceOptions } from "./log-piece.ts";
+import { askPiece, type PieceLogs, type PieceOptions } from "./log-piece.ts";
 import type { CallContext } from "./method.ts";
 
 export type NodeLogs = {
@@ -105,13 +105,7 @@ function* piecesOf({ from, to }: LogRange, { ranges }: Surroundings): Generator<
 
 const widthOf = ({ width }: CallContext["ranges"]): number => Math.min(width, WIDEST);
 
-type Found = {
-  readonly arrays: readonly Buffer[];
-  readonly count: number;
-  readonly isFresh: boolean;
-  /** The first block that was not asked for. */
-  readonly unread?: number | undefined;
-};
+type Found = Pick<PieceLogs, "arrays" | "count" | "unread"> & Pick<NodeLogs, "isFresh">;
 
 async function find(
   piece: Piece,
@@ -122,7 +116,7 @@ async function find(
   if (known) {
     const count = known.reduce((sum, array) => sum + countLogs(array), 0);
     options.context.hold(bytesOf(known));
-    return { arrays: known, count, isFresh: false };
+    return { arrays: known, count, isFresh: false, unread: undefined };
   }
   const { from, to, width } = piece;
   const isSegment = from % width === 0 && to - from + 1 === width;

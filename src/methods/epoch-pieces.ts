@@ -2,8 +2,7 @@
 // epoch downwards, until there are enough logs.
 
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-log-errors.ts";
-import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
-import { epochMatcher } from "../conflux/epoch-logs.ts";
+import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import { areLogsInvalid, type LogExpectation } from "../evm/log-validation.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";

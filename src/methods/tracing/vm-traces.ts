@@ -127,23 +127,17 @@ export async function stepThrough(
       );
     if (reader?.missing === undefined || reader.outcome?.kind !== "unreadable")
       return answer.kind === "result"
-        ? held(readOf(answer.value, reader, { codes: known, stepping }), context)
+        ? readOf(answer.value, reader, { codes: known, stepping, context })
         : answer;
     known.set(reader.missing, await codeOf(reader.missing));
   }
   return { kind: "missing" };
 }
 
-/** Counts the bytes of the vmTrace, which the answer holds beside those of other transactions. */
-function held(answer: SourceAnswer<VmTrace>, context: CallContext): SourceAnswer<VmTrace> {
-  if (answer.kind === "result") context.hold(heldBytesOf([answer.value.vmTrace]));
-  return answer;
-}
-
 function readOf(
   rest: Buffer,
   reader: StepReader | undefined,
-  { codes, stepping: { top } }: { codes: Codes; stepping: Stepping },
+  { codes, stepping: { top }, context }: { codes: Codes; stepping: Stepping; context: CallContext },
 ): SourceAnswer<VmTrace> {
   if (reader?.outcome?.kind !== "written") return { kind: "missing" };
   const code = "init" in top ? top.init : codes.get(top.to);
@@ -151,8 +145,10 @@ function readOf(
   if (reader.steps === 0 && code !== "0x") return { kind: "missing" };
   const { returnValue } = Object(JSON.parse(rest.toString())) as { returnValue?: unknown };
   const output = typeof returnValue === "string" ? `0x${returnValue.replace(/^0x/, "")}` : "";
+  const vmTrace = reader.vmTrace();
+  context.hold(heldBytesOf([vmTrace])); // the answer holds it beside those of other transactions
   const value = {
-    vmTrace: reader.vmTrace(),
+    vmTrace,
     output: isData(output) ? output : undefined,
     gasLeft: reader.gasLeft(),
   };

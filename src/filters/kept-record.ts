@@ -44,12 +44,7 @@ export class KeptRecord {
     return this.#turns.run(task);
   }
 
-  /** Resolves when no change is left to write, or the state is away. */
-  async atRest(): Promise<void> {
-    await this.#turns.idle();
-  }
-
-  /** As `atRest`; it also ends the attempts to write a pending change. */
+  /** Ends the attempts to write a pending change. Resolves when no change is left to write, or the state is away. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#turns.idle();

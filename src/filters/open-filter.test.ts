@@ -58,7 +58,7 @@ beforeEach(async () => {
   filter = new OpenFilter({ key: KEY, text, usedAtMs: 0, isShared: false }, { state, clock });
 });
 afterEach(async () => {
-  await filter.atRest();
+  await filter.close();
   await state.close();
   await rm(path, { recursive: true });
 });
@@ -117,7 +117,7 @@ describe("a poll", () => {
     await inLine;
     release();
     expect(await itemsOf(first)).toEqual([]);
-    await filter.atRest();
+    await filter.close();
     second.end(true); // the error was sent
     expect(await heard(upTo(2))).toEqual(["1", "2"]);
   });
@@ -182,7 +182,7 @@ describe("while the state is away", () => {
       expect(await itemsOf(filter.poll(upTo(2), answer.caller, 0))).toEqual(["1", "2"]);
       fates = [fate];
       answer.end(true);
-      await filter.atRest();
+      await filter.close();
       expect(await cursorsOfClient()).toEqual([at(2)]);
       expect(await heard(upTo(3))).toEqual(["3"]);
     },

@@ -63,11 +63,6 @@ export class OpenFilter {
     return this.#kept.record;
   }
 
-  /** As `KeptRecord.atRest`. */
-  atRest(): Promise<void> {
-    return this.#kept.atRest();
-  }
-
   /** As `KeptRecord.close`. */
   close(): Promise<void> {
     return this.#kept.close();

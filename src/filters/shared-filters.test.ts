@@ -181,7 +181,7 @@ describe("a filter that two processes poll", () => {
     await waits.promise;
     sent(true);
     expect((await second)?.items).toEqual(["3"]);
-    await Promise.all([here.atRest(), there.atRest()]);
+    await Promise.all([here.close(), there.close()]);
   });
 
   it("goes on when the other died with its answer", async () => {
@@ -190,7 +190,7 @@ describe("a filter that two processes poll", () => {
     const there = open();
     const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
     expect((await there.poll(upTo(3), { ...never, delivery }, 2))?.items).toEqual(["1", "2", "3"]);
-    await there.atRest();
+    await there.close();
   });
 
   it("is used up elsewhere, and gone here", async () => {

@@ -61,7 +61,8 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
   await book.start();
   return book;
 };
-const make = (book: FilterBook): Promise<string> => book.create({ kind: "blocks" }, caller);
+const make = async (book: FilterBook): Promise<string> =>
+  (await book.begin({ kind: "blocks" }, caller)).id;
 const isThere = (book: FilterBook, id: string): Promise<boolean> =>
   book
     .changes(id, caller, () => undefined)
@@ -149,12 +150,12 @@ describe("a filter", () => {
   it("of very many addresses counts as several", async () => {
     const book = await open();
     const many = (count: number) =>
-      book.create(
+      book.begin(
         { kind: "logs", criteria: { address: Array(count).fill(`0x${"1".repeat(40)}`) } },
         caller,
       );
     await expect(many(301)).rejects.toMatchObject({ code: -32005 });
-    const id = await many(200);
+    const { id } = await many(200);
     await make(book);
     await expect(make(book)).rejects.toMatchObject({ code: -32005 });
     expect(await book.remove(id, caller)).toBe(true);

@@ -124,18 +124,10 @@ export class FilterBook {
     await this.#parts.journal.close();
   }
 
-  /** Makes a filter. @returns The filter's id. @throws RpcError */
-  async create(
-    asked: FilterQuestion,
-    caller: Pick<FilterCaller, "holder" | "signal">,
-  ): Promise<string> {
-    return (await this.#kept.add(asked, caller, () => this.#beginning(asked, caller))).id;
-  }
-
-  /** Makes a subscription. @param caller.by The name of the pusher. @throws RpcError */
+  /** Makes a filter. @param caller.by The name of the pusher of a subscription. @throws RpcError */
   begin(
     asked: FilterQuestion,
-    caller: Pick<FilterCaller, "holder" | "signal"> & { readonly by: string },
+    caller: Pick<FilterCaller, "holder" | "signal"> & { readonly by?: string },
   ): Promise<KeptFilter> {
     return this.#kept.add(asked, caller, () => this.#beginning(asked, caller));
   }

@@ -112,7 +112,7 @@ async function polledHere(here: Branches): Promise<() => Promise<string[]>> {
   const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
   const elsewhere = new Branches("b", 4);
   const other = bookOf(elsewhere);
-  const id = await other.create({ kind: "blocks" }, caller);
+  const { id } = await other.begin({ kind: "blocks" }, caller);
   elsewhere.headOfNodes = elsewhere.moveTo("b", 8);
   expect((await other.changes(id, { ...caller, delivery }, () => undefined)).items).toEqual(
     told("b", 5, 8),

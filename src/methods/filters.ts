@@ -184,7 +184,7 @@ const createFilter = async (
   asked: FilterQuestion,
   filters: Filters,
   context: CallContext,
-): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
+): Promise<RawJson> => `"${(await filters.begin(asked, context)).id}"`;
 
 /** The items of a poll as a JSON array. Sets the answer's provenance. */
 export function changesJson({ items, more, at }: Changes, context: CallContext): AnswerJson {

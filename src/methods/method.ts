@@ -115,7 +115,7 @@ export type CallContext = {
   /** The followed chain; undefined where no chain is followed, and while it catches up. */
   readonly chain: ChainView | undefined;
   /** The filters over the followed chain; undefined where no chain is followed. */
-  readonly filters: Pick<FilterBook, "create" | "changes" | "criteria" | "remove"> | undefined;
+  readonly filters: Pick<FilterBook, "begin" | "changes" | "criteria" | "remove"> | undefined;
   /** The subscriptions to the followed chain; undefined where no chain is followed. */
   readonly subscriptions: Pick<Subscriptions, "begin" | "resume" | "end"> | undefined;
   /** The subscriptions that nodes make. */

@@ -214,7 +214,7 @@ async function runSchedule(world: World): Promise<void> {
     const asked = filter
       ? ({ kind: "logs", criteria: filter } as const)
       : ({ kind: "blocks" } as const);
-    const id = await book.create(asked as never, { holder: HOLDER, signal });
+    const { id } = await book.begin(asked as never, { holder: HOLDER, signal });
     const client = new FilterClient(filter && logsOf(model, filter));
     listeners.push({ id, client, filter, since: model.head.number });
   }
@@ -263,7 +263,10 @@ it("begins with the blocks that a reorganisation may drop: a filter made at once
     mayAnswer.resolve();
     await world.shown();
     const { signal } = new AbortController();
-    const id = await world.book.create({ kind: "logs", criteria: {} }, { holder: HOLDER, signal });
+    const { id } = await world.book.begin(
+      { kind: "logs", criteria: {} },
+      { holder: HOLDER, signal },
+    );
     const client = new FilterClient(logsOf(model, {}));
     const depth = WINDOW - 2;
     model.rollBack(depth); // no node knows the dropped blocks any more

@@ -23,7 +23,7 @@ import {
   type KeptFiltersParts,
 } from "./kept-filters.ts";
 import type { MempoolFilters } from "./mempool-reader.ts";
-import type { Changes, Delivery, FindChanges, OpenFilter } from "./open-filter.ts";
+import type { Changes, Delivery, FindChanges, FoundItems, OpenFilter } from "./open-filter.ts";
 import { PushedRecords } from "./pushed-record.ts";
 import { retrace } from "./retrace.ts";
 import {
@@ -77,7 +77,7 @@ export type ChangesFinder = {
   /** The items since a client was at the cursor. */
   find(at: Cursor, caller: Waiting): Promise<Changes>;
   /** Finds the items of earlier changes again. */
-  retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<Pick<Changes, "items" | "more">>;
+  retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<FoundItems>;
 };
 
 /** For whole transactions or blocks: the most items of changes that are found at once, and the most calls to nodes at the same time. */
@@ -288,7 +288,7 @@ export class FilterBook {
     { asked, formatter }: AskedFormat,
     [from, to]: readonly [Cursor, Cursor],
     caller: Waiting,
-  ): Promise<Pick<Changes, "items" | "more">> {
+  ): Promise<FoundItems> {
     if (asked.kind === "pending") {
       const [first, end] = [from, to] as { sequence: number }[];
       const length = (end?.sequence ?? 0) - (first?.sequence ?? 0);

@@ -9,6 +9,7 @@ import { asRemoved, asRestored, headerOf } from "../evm/results.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";
+import type { FoundItems } from "./open-filter.ts";
 
 /** The formatters of one family. */
 export type Formatters = {
@@ -50,12 +51,7 @@ export type Formatter = {
 };
 
 /** The items of blocks up to the number `to`, inclusive. */
-export type BlockItems = {
-  readonly items: readonly RawJson[];
-  /** More logs after the items, too many for memory. */
-  readonly more?: LogSelection | undefined;
-  readonly to: number;
-};
+export type BlockItems = FoundItems & { readonly to: number };
 
 /** The formatters of `eth_*`. */
 export const blockFormatters: Formatters = {

@@ -14,12 +14,14 @@ export type Delivery = {
   onSent(task: (wasSent: boolean) => void): void;
 };
 
-export type Changes = {
+export type FoundItems = {
   readonly items: readonly RawJson[];
   /** More logs after the items, too many for memory: the server reads them from the store as it sends them. */
   readonly more?: LogSelection | undefined;
-  readonly at: Cursor;
 };
+
+/** The items since a cursor, and the cursor after them. */
+export type Changes = FoundItems & { readonly at: Cursor };
 
 /** Finds the items since the client was at one of the cursors. */
 export type FindChanges = (cursors: readonly Cursor[]) => Promise<Changes>;

@@ -1,20 +1,15 @@
 // A stream serves all subscriptions with the same question. The first subscription at
 // a position finds the changes after it; the others get the same changes, as long as memory has room for them.
-import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position } from "../chain/stored-block.ts";
-import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { ChangesFinder } from "./filter-book.ts";
 import type { Cursor, FilterQuestion } from "./filter-record.ts";
-import type { Changes } from "./open-filter.ts";
+import type { Changes, FoundItems } from "./open-filter.ts";
 
 /** The items after a position. */
-export type PushedChanges = {
-  readonly items: readonly RawJson[];
-  /** More logs after the items, too many for memory: they are read from the store as they are sent. */
-  readonly more?: LogSelection | undefined;
+export type PushedChanges = FoundItems & {
   /** The number of items and further logs. */
   readonly count: number;
   readonly to: StreamPosition;

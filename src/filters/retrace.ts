@@ -5,7 +5,7 @@ import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
-import type { Changes } from "./open-filter.ts";
+import type { FoundItems } from "./open-filter.ts";
 import { CursorLost, deliveredBlocks, found, isOnChain, type Within } from "./walk.ts";
 
 type RetraceParts = { readonly view: ChainView; readonly within: Within };
@@ -29,7 +29,7 @@ export async function retrace(
   { from, to }: { readonly from: CursorPosition; readonly to: CursorPosition },
   formatter: Formatter,
   parts: RetraceParts,
-): Promise<Pick<Changes, "items" | "more">> {
+): Promise<FoundItems> {
   const { view } = parts;
   const known = deliveredBlocks([from, to]);
   const retraced: Retraced = { dropped: [], added: [], fork: from };
@@ -76,7 +76,7 @@ async function along(
   [down, up]: readonly [Position, Position],
   formatter: Formatter,
   view: ChainView,
-): Promise<Pick<Changes, "items" | "more">> {
+): Promise<FoundItems> {
   const range = { from: down.number + 1, to: up.number };
   const told = await formatter.addedWithin(range, Number.POSITIVE_INFINITY, view);
   if (told?.to !== up.number || view.hashAt(up.number) !== up.hash) throw new CursorLost();
@@ -87,8 +87,8 @@ function itemsOf(
   { dropped, added, fork }: Retraced,
   from: Position,
   formatter: Formatter,
-  { items, more }: Pick<Changes, "items" | "more">,
-): Pick<Changes, "items" | "more"> {
+  { items, more }: FoundItems,
+): FoundItems {
   const isReverted = fork.hash !== from.hash;
   const down = formatter.reverted && isReverted ? formatter.reverted(fork) : dropped;
   const above = added.reverse().flat();

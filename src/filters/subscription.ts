@@ -4,6 +4,7 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { ChangesFinder } from "./filter-book.ts";
+import type { FoundItems } from "./open-filter.ts";
 import { type PushedChanges, type PushStream, StreamPosition } from "./push-stream.ts";
 import {
   encodePushed,
@@ -259,7 +260,7 @@ export class Subscription {
   }
 
   /** Pushes the missing items of changes. */
-  async #pushAll({ items, more }: PushedItems, to: StreamPosition): Promise<void> {
+  async #pushAll({ items, more }: FoundItems, to: StreamPosition): Promise<void> {
     const sent = { bytes: 0 };
     let first = countOf({ items, more }) - this.#missing;
     for (; first < items.length; first += 1)
@@ -330,6 +331,4 @@ export class Subscription {
   }
 }
 
-type PushedItems = Pick<PushedChanges, "items" | "more">;
-
-const countOf = ({ items, more }: PushedItems): number => items.length + (more?.count ?? 0);
+const countOf = ({ items, more }: FoundItems): number => items.length + (more?.count ?? 0);

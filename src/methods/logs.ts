@@ -138,8 +138,8 @@ function joinStored(
   const join = (found: LogSelection | undefined): Answer => {
     if (!found) return olderLogs(range, filter, context); // the block left the store meanwhile
     if (found.count > most) {
-      const before = found.numberOf(most) - 1;
-      throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
+      const last = Math.max(range.from, found.numberOf(most) - 1);
+      throw errors.tooManyLogs(results, { from: toQuantity(range.from), to: toQuantity(last) });
     }
     const proof = view.blockAt(range.to)?.proof ?? "none";
     context.setProvenance({
@@ -182,11 +182,6 @@ async function olderLogs(
   context.setProvenance({ source: isFresh ? "upstream" : "store", proof });
   return logs;
 }
-
-const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
-  from: toQuantity(from),
-  to: toQuantity(to),
-});
 
 /**
  * The logs of one block by its hash, also of a block that a reorg removed.

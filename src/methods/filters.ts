@@ -112,10 +112,7 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   return { logs, blocks, pending };
 }
 
-/** Only subscriptions report new heads. */
-type PolledKind = Exclude<FilterQuestion["kind"], "heads">;
-
-type Creations = Readonly<Record<PolledKind, Method>>;
+type Creations = ReturnType<typeof creationsOf>;
 
 /** The methods that give the items of a filter, or all logs that match its criteria. */
 function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creations: Creations) {
@@ -175,7 +172,7 @@ function filterMethodsOf<Criteria extends object>(family: FilterFamily<Criteria>
 const checkAgain =
   (creations: Creations, context: CallContext) =>
   (asked: FilterQuestion): void => {
-    if (asked.kind === "heads") throw errors.filterNotFound();
+    if (asked.kind === "heads") throw errors.filterNotFound(); // only subscriptions report new heads
     context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
   };
 

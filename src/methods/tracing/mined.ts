@@ -40,7 +40,7 @@ export async function findMined(
   if (context.chain && !context.chain.blockOf(block.hash))
     await context.chain.fetch({ hash: block.hash });
   const rules = await rulesOf(block, context);
-  return minedTransaction(json, { block, index: toNumber(json.transactionIndex) }, rules);
+  return minedTransaction(json, block, rules);
 }
 
 type MinedJson = Readonly<Record<string, unknown>> & {
@@ -58,14 +58,11 @@ function isMined(json: unknown): json is MinedJson {
   return !isBeyondAnyBlock(transactionIndex) && Number.isSafeInteger(toNumber(blockNumber));
 }
 
-function minedTransaction(
-  json: MinedJson,
-  position: MinedPosition,
-  rules: GasRules,
-): MinedTransaction {
+function minedTransaction(json: MinedJson, block: Position, rules: GasRules): MinedTransaction {
   const isCreate = (json["to"] ?? null) === null;
   const hash = json.hash.toLowerCase();
-  return { ...position, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
+  const index = toNumber(json.transactionIndex);
+  return { block, index, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
 }
 
 /** The rules by which the transactions of the block pay for gas. */
@@ -104,13 +101,7 @@ export async function findMinedBlock(
     gasLimit: isQuantity(gasLimit) ? gasLimit : "0x0",
     transactions: transactions
       .filter(isMined)
-      .map((mined) =>
-        minedTransaction(
-          mined,
-          { block: position, index: toNumber(mined.transactionIndex) },
-          rules,
-        ),
-      ),
+      .map((mined) => minedTransaction(mined, position, rules)),
   };
 }
 

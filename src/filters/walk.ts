@@ -129,11 +129,7 @@ async function isCanonical(
   return found(await fetch({ number })).hash === hash;
 }
 
-type Climb = {
-  readonly formatter: Formatter;
-  readonly most: number;
-  readonly clock: Pick<Clock, "now">;
-};
+type Climb = Pick<WalkOptions, "formatter" | "most"> & Pick<WalkParts, "clock">;
 
 /** Goes up from the fork to the head, or until one poll has enough items. @returns undefined when the chain changed. */
 async function walkUp(
@@ -188,15 +184,13 @@ export function found(fetched: BlockFetch): StoredBlock {
   return fetched;
 }
 
-type CursorWaitParts = {
+type CursorWaitParts = Pick<WalkParts, "clock" | "within"> & {
   /** The chain as this process sees it. */
   readonly view: () => Promise<ChainView>;
   /** Asks a node for its newest block. */
   readonly headOfNodes: () => Promise<Position | undefined>;
-  readonly clock: Pick<Clock, "now" | "sleep">;
   /** The first read of the caller's signal makes the signal. */
   readonly caller: { readonly signal: Signal };
-  readonly within: Within;
 };
 
 /** The time that a walk waits for a block that another gateway has seen, and the pause between looks, in milliseconds. */

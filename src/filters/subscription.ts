@@ -4,6 +4,7 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { ChangesFinder } from "./filter-book.ts";
+import type { KeptFilter } from "./kept-filters.ts";
 import type { FoundItems } from "./open-filter.ts";
 import { type PushedChanges, type PushStream, StreamPosition } from "./push-stream.ts";
 import {
@@ -48,13 +49,9 @@ export type PushChannel = {
   close(why: "behind" | "forbidden" | "taken"): void;
 };
 
-export type SubscriptionOptions = {
-  readonly id: string;
+export type SubscriptionOptions = KeptFilter & {
   /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
-  /** The subscription's key in the state, and its text there. */
-  readonly key: string;
-  readonly text: string;
   /** The name under which this process pushes the subscription. */
   readonly by: string;
   readonly resumePosition: ResumePosition;

@@ -75,11 +75,10 @@ export class Subscriptions {
     this.#options = options;
     this.#parts = parts;
     this.#newLogs = new NewLogs({ view: () => parts.chain.view() });
-    const round = (): boolean => this.#maintain();
     this.#timer = new PeriodicTimer({
       clock: parts.clock,
       everyMs: () => MAINTAINED_EVERY_MS,
-      round,
+      round: () => this.#maintain(),
     });
   }
 
@@ -124,7 +123,8 @@ export class Subscriptions {
     // A channel that has ended must not take the subscription from a live channel.
     while (!channel.signal.aborted) {
       const kept = await filters.pushed(id, channel.holder);
-      if (!kept || !isSame(decodeFilter(kept.text), asked)) throw errors.subscriptionNotFound();
+      const isThere = kept && textOf(decodeFilter(kept.text)) === textOf(asked);
+      if (!isThere) throw errors.subscriptionNotFound();
       const resumePosition = foundResumePosition(kept, received);
       const here = this.#pushed.get(id);
       if (here) {
@@ -210,7 +210,7 @@ export class Subscriptions {
   #push({ kept, by, asked, resumePosition }: Beginning, channel: PushChannel): Subscription {
     const { filters, clock } = this.#parts;
     const { holder } = channel;
-    const { id, key, text } = kept;
+    const { id } = kept;
     const { stream, finder, leave } = this.#enter(asked);
     const end = (): void => {
       this.#noteLeft(id, { holder, by });
@@ -218,7 +218,7 @@ export class Subscriptions {
     };
     channel.subscriptions += 1;
     channel.signal.addEventListener("abort", end);
-    const options = { id, key, text, by, resumePosition, ...this.#options };
+    const options = { ...kept, by, resumePosition, ...this.#options };
     const subscription = new Subscription(options, {
       ...{ channel, stream, finder, clock, records: filters.records },
       onEnd: () => {
@@ -320,10 +320,7 @@ function foundResumePosition({ text }: KeptFilter, received: number | undefined)
   return resumePosition;
 }
 
-/** Compares the questions as texts: neither has members that are undefined. */
-const isSame = (kept: FilterQuestion, asked: FilterQuestion): boolean =>
-  textOf(kept) === textOf(asked);
-
+/** Equal questions have equal texts: none has members that are undefined. */
 const textOf = (asked: FilterQuestion): string =>
   asked.kind === "logs"
     ? JSON.stringify(asked.criteria)

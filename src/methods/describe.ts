@@ -55,16 +55,11 @@ const methodObject = (method: Method, components: Map<string, unknown>): JsonObj
 const parametersOf = ({ parameters }: Method): readonly Parameter[] =>
   parameters === "any" ? [] : parameters;
 
+const DRAFT_7 = { target: "draft-7", io: "input" } as const;
+
 /** The schema as JSON Schema draft 7, as OpenRPC wants it. Adds the definitions that have a name to `components`. */
 function jsonSchema(schema: z.ZodType, components: Map<string, unknown>): unknown {
-  const {
-    $schema: _,
-    definitions,
-    ...root
-  } = z.toJSONSchema(schema, {
-    target: "draft-7",
-    io: "input",
-  });
+  const { $schema: _, definitions, ...root } = z.toJSONSchema(schema, DRAFT_7);
   for (const [name, definition] of Object.entries(definitions ?? {})) {
     components.set(name, withComponentPaths(definition));
   }

@@ -16,7 +16,8 @@ import type { BlockCall } from "./forwarding.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { askState, stateReplyHandlers } from "./state.ts";
 
-const block = blockReference
+/** The parameter that names the block of an execution. */
+export const executedAt = blockReference
   .optional()
   .describe("The block on whose state the call is executed. Left out: latest.");
 const stateOverrides = overrides
@@ -39,7 +40,7 @@ export const executionMethods = [
     ...EXECUTION,
     mayRevert: true,
     summary: "Executes a call and returns its output.",
-    params: { call: callObject, block, stateOverrides, blockOverrides },
+    params: { call: callObject, block: executedAt, stateOverrides, blockOverrides },
     result: data,
     answer: (args, context) => execute("eth_call", { args, call: forAnyNode(args.call) }, context),
   }),
@@ -49,7 +50,7 @@ export const executionMethods = [
     isSpecified: true,
     mayRevert: true,
     summary: "The gas that a call needs. A `gas` above 550 million is lowered to 550 million.",
-    params: { call: callObject, block, stateOverrides, blockOverrides },
+    params: { call: callObject, block: executedAt, stateOverrides, blockOverrides },
     result: quantity,
     answer: (args, context) => {
       // When the caller names no block, the node chooses one: its pending block bounds the gas (specification).
@@ -63,7 +64,7 @@ export const executionMethods = [
     ...EXECUTION,
     summary:
       "The accounts and storage slots that a call touches, and its gas with that access list.",
-    params: { call: callObject, block, stateOverrides },
+    params: { call: callObject, block: executedAt, stateOverrides },
     result: z.looseObject({ accessList: z.array(z.looseObject({})), gasUsed: quantity }),
     answer: (args, context) =>
       execute("eth_createAccessList", { args, call: forAnyNode(args.call) }, context),

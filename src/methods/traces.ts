@@ -6,6 +6,7 @@ import { locatedTrace, replay } from "../evm/results.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import { anyContract, calledAt, calledByEach } from "../namespaces/read-contracts.ts";
 import { traceAt } from "../traces/call-tree.ts";
+import { executedAt } from "./execution.ts";
 import { defineForwarded } from "./forwarding.ts";
 import { defineMethod } from "./method.ts";
 import { blockReplays, blockTraces } from "./tracing/block-traces.ts";
@@ -29,10 +30,6 @@ const traceTypes = z
 
 /** Each type once, however often the caller names it. */
 const unique = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)];
-
-const block = blockReference
-  .optional()
-  .describe("The block on whose state the call is executed. Left out: latest.");
 
 export const traceMethods = [
   defineMethod({
@@ -113,7 +110,7 @@ export const traceMethods = [
     name: "trace_call",
     ...TRACE,
     summary: "Executes a call and returns the requested traces.",
-    params: { call: callObject, traceTypes, block },
+    params: { call: callObject, traceTypes, block: executedAt },
     result: replay,
     freshness: "until next block",
     contractsOf: calledAt(0),
@@ -129,7 +126,7 @@ export const traceMethods = [
       calls: z
         .array(z.array(z.unknown()), { error: "want an array of [call, trace types]" })
         .max(MAX_CALLS, { error: `want at most ${MAX_CALLS} calls` }),
-      block,
+      block: executedAt,
     },
     result: z.array(replay),
     freshness: "until next block",

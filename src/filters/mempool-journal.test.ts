@@ -6,6 +6,8 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { MempoolJournal } from "./mempool-journal.ts";
 
+const ALL = Number.POSITIVE_INFINITY;
+
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const asJson = (...numbers: number[]): string[] => numbers.map((number) => `"${hash(number)}"`);
 const turn = (): Promise<void> => new Promise(setImmediate);
@@ -90,9 +92,9 @@ describe("the journal of pending transactions", () => {
     const since = await journal.begin(never);
     for (const number of [1, 2, 3]) a.listener?.onHash(hash(number));
     for (const number of [2, 4, 1]) b.listener?.onHash(hash(number));
-    const changes = await journal.since(since);
+    const changes = await journal.since(since, ALL);
     expect(changes?.items).toEqual(asJson(1, 2, 3, 4));
-    expect((await journal.since(changes?.at.sequence ?? 0))?.items).toEqual([]);
+    expect((await journal.since(changes?.at.sequence ?? 0, ALL))?.items).toEqual([]);
     const part = await journal.since(since, 3);
     expect(part?.items).toEqual(asJson(1, 2, 3));
     expect((await journal.since(part?.at.sequence ?? 0, 3))?.items).toEqual(asJson(4));
@@ -108,7 +110,7 @@ describe("the journal of pending transactions", () => {
     await clock.advance(1_000);
     expect(node.listener).not.toBe(first);
     node.listener?.onHash(hash(1));
-    expect((await journal.since(since))?.items).toEqual(asJson(1));
+    expect((await journal.since(since, ALL))?.items).toEqual(asJson(1));
   });
 
   it("polls a filter of a node that announces nothing, and makes it again when it was forgotten", async () => {
@@ -117,13 +119,13 @@ describe("the journal of pending transactions", () => {
     const since = await journal.begin(never);
     node.waiting.push(hash(1));
     await clock.advance(500);
-    expect((await journal.since(since))?.items).toEqual(asJson(1));
+    expect((await journal.since(since, ALL))?.items).toEqual(asJson(1));
     node.isKnown = false;
     await clock.advance(500);
     expect(node.filters).toBe(2);
     node.waiting.push(hash(2));
     await clock.advance(500);
-    expect((await journal.since(since))?.items).toEqual(asJson(1, 2));
+    expect((await journal.since(since, ALL))?.items).toEqual(asJson(1, 2));
   });
 
   it("does not tell a new filter what a polled node knew before", async () => {
@@ -132,8 +134,8 @@ describe("the journal of pending transactions", () => {
     const first = await journal.begin(never);
     node.waiting.push(hash(1));
     const second = await journal.begin(never);
-    expect((await journal.since(first))?.items).toEqual(asJson(1));
-    expect((await journal.since(second))?.items).toEqual([]);
+    expect((await journal.since(first, ALL))?.items).toEqual(asJson(1));
+    expect((await journal.since(second, ALL))?.items).toEqual([]);
   });
 
   it("says so when no node tells of any", async () => {
@@ -158,13 +160,13 @@ describe("the journal of pending transactions", () => {
     const other = new PushingNode("a");
     const again = await journalOver([other], [since + 1]);
     for (const number of [2, 3]) other.listener?.onHash(hash(number));
-    expect((await again.since(since + 1))?.items).toEqual(asJson(2, 3));
+    expect((await again.since(since + 1, ALL))?.items).toEqual(asJson(2, 3));
   });
 
   it("does not give numbers again that were told and not written any more", async () => {
     const journal = await journalOver([new PushingNode("a")], [10]);
     expect(await journal.begin(never)).toBe(10);
-    expect(await journal.since(9)).toBeUndefined();
+    expect(await journal.since(9, ALL)).toBeUndefined();
   });
 
   it("is bounded, on disk too: who fell behind has lost it", async () => {
@@ -172,14 +174,14 @@ describe("the journal of pending transactions", () => {
     const journal = await journalOver([node]);
     const since = await journal.begin(never);
     for (let number = 0; number < 40_000; number += 1) node.listener?.onHash(hash(number));
-    expect(await journal.since(since)).toBeUndefined();
-    const changes = await journal.since(since + 20_000);
+    expect(await journal.since(since, ALL)).toBeUndefined();
+    const changes = await journal.since(since + 20_000, ALL);
     expect(changes?.items).toHaveLength(20_000);
     expect(changes?.at.sequence).toBe(since + 40_000);
     await journal.close();
     expect((await state.list("pending main ")).length).toBeLessThan(37_000);
     const again = await journalOver([new PushingNode("a")], [since + 39_999]);
-    expect((await again.since(since + 39_999))?.items).toEqual(asJson(39_999));
+    expect((await again.since(since + 39_999, ALL))?.items).toEqual(asJson(39_999));
   });
 
   it("stops listening when nobody has asked for long", async () => {

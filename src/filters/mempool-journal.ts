@@ -85,10 +85,7 @@ export class MempoolJournal implements MempoolFilters {
     }
   }
 
-  async since(
-    sequence: number,
-    most = Number.POSITIVE_INFINITY,
-  ): Promise<MempoolItems | undefined> {
+  async since(sequence: number, most: number): Promise<MempoolItems | undefined> {
     this.listen();
     await this.#turns.run(() => this.#flush());
     if (sequence > this.#copy.end) this.#least = sequence; // the state lost hashes that clients got

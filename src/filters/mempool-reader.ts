@@ -13,7 +13,7 @@ export type MempoolFilters = {
   /** The position at which a new filter begins. @throws RpcError */
   begin(caller: { readonly signal: Signal }): Promise<number>;
   /** The first `most` hashes from this number on, as JSON; undefined when the journal has dropped some of them. */
-  since(sequence: number, most?: number): Promise<MempoolItems | undefined>;
+  since(sequence: number, most: number): Promise<MempoolItems | undefined>;
 };
 
 export type MempoolItems = { readonly items: string[]; readonly at: { readonly sequence: number } };
@@ -136,10 +136,7 @@ export class MempoolReader implements MempoolFilters {
     return this.#parts.writer.beginPending();
   }
 
-  async since(
-    sequence: number,
-    most = Number.POSITIVE_INFINITY,
-  ): Promise<MempoolItems | undefined> {
+  async since(sequence: number, most: number): Promise<MempoolItems | undefined> {
     this.#tellWriter();
     await this.#reading.run(() => this.#copy.catchUp());
     return this.#copy.since(sequence, most);

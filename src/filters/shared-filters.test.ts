@@ -11,6 +11,8 @@ import { type JournalParts, MempoolJournal } from "./mempool-journal.ts";
 import { MempoolReader } from "./mempool-reader.ts";
 import { type FindChanges, OpenFilter } from "./open-filter.ts";
 
+const ALL = Number.POSITIVE_INFINITY;
+
 const never = { signal: new AbortController().signal };
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const asJson = (...numbers: number[]): string[] => numbers.map((number) => `"${hash(number)}"`);
@@ -67,12 +69,12 @@ describe("a journal of pending transactions that two gateways share", () => {
     const since = await a.begin(never);
     await b.begin(never);
     node.tell(1, 2, 3);
-    const first = await a.since(since);
+    const first = await a.since(since, ALL);
     expect(first?.items).toEqual(asJson(1, 2, 3));
     node.tell(2, 4);
-    await a.since(since);
-    expect((await b.since(first?.at.sequence ?? 0))?.items).toEqual(asJson(4));
-    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3, 4));
+    await a.since(since, ALL);
+    expect((await b.since(first?.at.sequence ?? 0, ALL))?.items).toEqual(asJson(4));
+    expect((await b.since(since, ALL))?.items).toEqual(asJson(1, 2, 3, 4));
   });
 
   it("loses nothing when the one who wrote it is gone without a word", async () => {
@@ -85,24 +87,24 @@ describe("a journal of pending transactions that two gateways share", () => {
     const since = await a.begin(never);
     await b.begin(never);
     node.tell(1, 2);
-    await a.since(since);
+    await a.since(since, ALL);
     isDead = true;
     node.tell(3);
-    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3)); // at once: gateway b writes, too
+    expect((await b.since(since, ALL))?.items).toEqual(asJson(1, 2, 3)); // at once: gateway b writes, too
     node.tell(4);
-    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3, 4));
+    expect((await b.since(since, ALL))?.items).toEqual(asJson(1, 2, 3, 4));
   });
 
   it("is written on at once after a restart", async () => {
     const a = await journalOf();
     const since = await a.begin(never);
     node.tell(1);
-    await a.since(since);
+    await a.since(since, ALL);
     node.listeners.clear(); // a killed gateway releases nothing
     const again = await journalOf();
     await again.begin(never);
     node.tell(2);
-    expect((await again.since(since))?.items).toEqual(asJson(1, 2));
+    expect((await again.since(since, ALL))?.items).toEqual(asJson(1, 2));
   });
 
   it("is read by processes that listen to no node", async () => {
@@ -118,12 +120,12 @@ describe("a journal of pending transactions that two gateways share", () => {
     const since = await reader.begin();
     const numbers = Array.from({ length: 700 }, (_, index) => index);
     node.tell(...numbers);
-    await writer.since(since);
+    await writer.since(since, ALL);
     expect((await reader.since(since, 300))?.items).toEqual(asJson(...numbers.slice(0, 300)));
-    expect((await reader.since(since))?.items).toEqual(asJson(...numbers));
+    expect((await reader.since(since, ALL))?.items).toEqual(asJson(...numbers));
     node.tell(1_000);
-    await writer.since(since);
-    expect((await reader.since(since + 700))?.items).toEqual(asJson(1_000));
+    await writer.since(since, ALL);
+    expect((await reader.since(since + 700, ALL))?.items).toEqual(asJson(1_000));
     expect(told).toBe(1);
   });
 
@@ -132,12 +134,12 @@ describe("a journal of pending transactions that two gateways share", () => {
     const remote = { beginPending: () => writer.begin(never), listenToPending: () => undefined };
     const reader = new MempoolReader({ network: "main" }, { writer: remote, state, clock });
     const since = await reader.begin();
-    await reader.since(since);
+    await reader.since(since, ALL);
     for (let from = 0; from < 40_000; from += 1_000) {
       node.tell(...Array.from({ length: 1_000 }, (_, index) => from + index));
-      await writer.since(since + from);
+      await writer.since(since + from, ALL);
     }
-    expect(await reader.since(since)).toBeUndefined();
+    expect(await reader.since(since, ALL)).toBeUndefined();
   });
 });
 

@@ -33,7 +33,7 @@ export const isKnown = (criteria: EpochLogCriteria): boolean =>
 export async function logsOfNodes(
   { from, to }: LogRange,
   criteria: EpochLogCriteria,
-  { found, context, newest = to }: { found: NewestLogs; context: CallContext; newest?: number },
+  { found, context, newest }: { found: NewestLogs; context: CallContext; newest: number },
 ): Promise<void> {
   const { ranges } = context;
   let { width } = ranges;

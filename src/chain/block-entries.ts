@@ -144,7 +144,7 @@ export class BlockEntries {
     const there = this.#tables.hashAt(number);
     if (there === undefined || there === hash) return;
     this.#tables.forgetRead();
-    this.#forgetTransactions(number, there);
+    atOnce(this.#forgetTransactions(number, there));
   }
 
   #nameCanonical({ hash, outline }: BlockRecord): void {
@@ -155,16 +155,19 @@ export class BlockEntries {
   drop(number: number): void {
     const hash = this.#tables.hashAt(number);
     if (!hash) return;
-    this.#forgetTransactions(number, hash);
+    atOnce(this.#forgetTransactions(number, hash));
     this.#tables.canonical.removeSync(numberKey(number));
     this.#tables.dropped.putSync(positionBytes({ number, hash }), Buffer.alloc(0));
   }
 
-  #forgetTransactions(number: number, hash: string): void {
+  *#forgetTransactions(number: number, hash: string): Work<void> {
     const block = this.#tables.part(hash, "block");
-    for (const transaction of block ? transactionHashesIn(block) : []) {
+    let looked = 0;
+    for (const transaction of block ? eachTransactionHash(Buffer.from(block)) : []) {
       if (this.#tables.transactionPosition(transaction)?.number === number)
         this.#tables.transactions.removeSync(hashKey(transaction));
+      looked += 1;
+      if (looked % STEP === 0) yield;
     }
   }
 
@@ -182,20 +185,9 @@ export class BlockEntries {
       this.#tables.putErasing({ number, hash }, isCanonical);
       return;
     }
-    if (isCanonical) this.#forgetTransactions(number, hash);
-    this.#eraseTraces(hash);
-    if (!outline) return;
-    for (const [part, piece] of piecesIn(outline))
-      this.#tables.parts.removeSync(partKey(hash, part, piece));
-    for (const part of ["block", "logs", "uncles", "outline"] as const)
-      this.#tables.parts.removeSync(partKey(hash, part));
-  }
-
-  #eraseTraces(hash: string): void {
-    const start = Buffer.from(hashKey(hash));
-    const end = Buffer.concat([start, LAST]);
-    for (const key of [...this.#tables.traces.getKeys({ start, end })])
-      this.#tables.traces.removeSync(key);
+    if (isCanonical) atOnce(this.#forgetTransactions(number, hash));
+    atOnce(eraseRange(this.#tables.traces, rangeOf(hash)));
+    if (outline) atOnce(eraseRange(this.#tables.parts, rangeOf(hash)));
   }
 
   /**
@@ -203,21 +195,13 @@ export class BlockEntries {
    * that lists the block's transactions is erased last.
    */
   *eraseHuge({ number, hash }: Position, wasCanonical: boolean): Work<void> {
-    const { parts, traces, transactions } = this.#tables;
-    const named = wasCanonical ? this.#tables.part(hash, "block") : undefined;
-    let looked = 0;
-    for (const transaction of named ? eachTransactionHash(Buffer.from(named)) : []) {
-      if (this.#tables.transactionPosition(transaction)?.number === number)
-        transactions.removeSync(hashKey(transaction));
-      looked += 1;
-      if (looked % STEP === 0) yield;
-    }
-    const start = Buffer.from(hashKey(hash));
-    const end = Buffer.concat([start, LAST]);
+    const { parts, traces } = this.#tables;
+    if (wasCanonical) yield* this.#forgetTransactions(number, hash);
+    const range = rangeOf(hash);
     const behindBlock = Buffer.from(partKey(hash, "block", LAST_PIECE));
-    yield* eraseRange(traces, { start, end });
-    yield* eraseRange(parts, { start: behindBlock, end });
-    yield* eraseRange(parts, { start, end });
+    yield* eraseRange(traces, range);
+    yield* eraseRange(parts, { ...range, start: behindBlock });
+    yield* eraseRange(parts, range);
     this.#tables.forgetRead(); // readers that had the block may have cached parts of it until now
     this.#tables.removeErasing({ number, hash });
   }
@@ -228,9 +212,7 @@ export class BlockEntries {
     const there = this.#tables.hashAt(number);
     const block = there && this.#tables.part(there, "block");
     const named = new Set(block ? transactionHashesIn(block) : []);
-    const start = Buffer.from(hashKey(hash));
-    for (const key of [...parts.getKeys({ start, end: Buffer.concat([start, LAST]) })])
-      parts.removeSync(key);
+    atOnce(eraseRange(parts, rangeOf(hash)));
     const left: Buffer[] = [];
     for (const { key, value } of transactions.getRange({}))
       if (value.readUInt32BE(0) === number && !named.has(`0x${key.toString("hex")}`))
@@ -252,9 +234,15 @@ const piecesIn = ({ transactionPieces, receiptPieces }: Outline): [StoredPart, n
   ...Array.from(receiptPieces, (_, piece): [StoredPart, number] => ["receipts", piece]),
 ];
 
-function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer }): Work<void> {
+/** The range of the keys that begin with a block's hash. */
+function rangeOf(hash: string): { readonly start: Buffer; readonly end: Buffer } {
+  const start = Buffer.from(hashKey(hash));
+  return { start, end: Buffer.concat([start, LAST]) };
+}
+
+function* eraseRange(table: Table, range: ReturnType<typeof rangeOf>): Work<void> {
   for (;;) {
-    const keys = [...table.getKeys({ start, end, limit: STEP })];
+    const keys = [...table.getKeys({ ...range, limit: STEP })];
     for (const key of keys) table.removeSync(key);
     if (keys.length < STEP) return;
     yield;

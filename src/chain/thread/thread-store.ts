@@ -5,7 +5,7 @@ import type { SentRecord } from "../block-record.ts";
 import type { RunWrite } from "../block-store.ts";
 import { BlockTables, type LogSegment, type StoredTracePosition } from "../block-tables.ts";
 import type { AskedUpstream, ChainDialect, Reference } from "../dialect.ts";
-import type { SegmentSelector, UpstreamLogs } from "../kept-segments.ts";
+import type { UpstreamLogs } from "../kept-segments.ts";
 import type { StoreSize } from "../store-eviction.ts";
 import type { IngestedBlock, IngestOutcome, IngestTerms, StoreWriting } from "../writing.ts";
 import type { HeldBlock, HeldStore, OpenedStore } from "./messages.ts";
@@ -22,9 +22,11 @@ export type ThreadStoreParts = {
 export class ThreadStore implements StoreWriting {
   readonly tables: BlockTables;
   readonly below: StoreWriting["below"] = {
-    add: (blocks) => {
-      return this.#write("addBelow", this.#given(blocks));
-    },
+    add: (blocks) =>
+      this.#write(
+        "addBelow",
+        blocks.map((block) => this.#given(block)),
+      ),
     finish: () => this.#write("finishBelow"),
   };
   readonly #store: number;
@@ -85,17 +87,11 @@ export class ThreadStore implements StoreWriting {
     void this.#write("resize", this.#size).catch(() => undefined); // a new thread opens the store with this size
   }
 
-  prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
-    return this.#write("prepareFor", chainId);
-  }
-
-  setNote(name: string, text: string): Promise<void> {
-    return this.#write("setNote", name, text);
-  }
-
-  clear(): Promise<void> {
-    return this.#write("clear");
-  }
+  readonly prepareFor: HeldStore["prepareFor"] = (chainId) => this.#write("prepareFor", chainId);
+  readonly setNote: HeldStore["setNote"] = (...note) => this.#write("setNote", ...note);
+  readonly clear: HeldStore["clear"] = () => this.#write("clear");
+  readonly forgetSegments: HeldStore["forgetSegments"] = (forgotten) =>
+    this.#write("forgetSegments", forgotten);
 
   async close(): Promise<void> {
     await this.#call("close").catch(() => undefined); // a thread that has ended has closed the store
@@ -109,17 +105,15 @@ export class ThreadStore implements StoreWriting {
   }
 
   apply({ removed, added }: { removed: number; added: readonly IngestedBlock[] }): Promise<void> {
-    return this.#write("apply", { removed, added: this.#given(added) });
+    return this.#write("apply", { removed, added: added.map((block) => this.#given(block)) });
   }
 
   startAt(block: IngestedBlock): Promise<void> {
-    const [given = FORGOTTEN] = this.#given([block]);
-    return this.#write("startAt", given);
+    return this.#write("startAt", this.#given(block));
   }
 
   keep(block: IngestedBlock, isCanonical: boolean): Promise<void> {
-    const [given = FORGOTTEN] = this.#given([block]);
-    return this.#write("keep", given, isCanonical);
+    return this.#write("keep", this.#given(block), isCanonical);
   }
 
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
@@ -131,10 +125,6 @@ export class ThreadStore implements StoreWriting {
     return this.#write("keepSegment", segment, { json: copied, upstreams });
   }
 
-  forgetSegments(forgotten: SegmentSelector): Promise<number> {
-    return this.#write("forgetSegments", forgotten);
-  }
-
   #hold(block: IngestedBlock, held: HeldBlock): void {
     const sentBytes = typeof held === "number" ? 0 : held.bytes.length;
     this.#parts.thread.countSent(sentBytes);
@@ -142,16 +132,14 @@ export class ThreadStore implements StoreWriting {
     this.#unwanted.register(block, typeof held === "number" ? held : { sentBytes }, block);
   }
 
-  /** The blocks as the writer thread takes them. A record that was sent here is given only once. */
-  #given(blocks: readonly IngestedBlock[]): HeldBlock[] {
-    return blocks.map((block) => {
-      const held = this.#held.get(block) ?? FORGOTTEN;
-      if (typeof held === "number") return held;
-      this.#held.delete(block);
-      this.#unwanted.unregister(block);
-      this.#parts.thread.countSent(-held.bytes.length);
-      return held;
-    });
+  /** The block as the writer thread takes it. A record that was sent here is given only once. */
+  #given(block: IngestedBlock): HeldBlock {
+    const held = this.#held.get(block) ?? FORGOTTEN;
+    if (typeof held === "number") return held;
+    this.#held.delete(block);
+    this.#unwanted.unregister(block);
+    this.#parts.thread.countSent(-held.bytes.length);
+    return held;
   }
 
   #write<Method extends keyof HeldStore>(
@@ -166,11 +154,9 @@ export class ThreadStore implements StoreWriting {
     ...params: Parameters<HeldStore[Method]>
   ): Promise<Awaited<ReturnType<HeldStore[Method]>>> {
     const { thread } = this.#parts;
-    const value = await thread.request(
-      this.#store,
-      { kind: "write", method, params },
-      params.flatMap(movable),
-    );
+    const call = { kind: "write", method, params } as const;
+    const transferred = params.flatMap(movable);
+    const value = await thread.request(this.#store, call, { transferred }).result;
     this.tables.refresh(); // reads of this thread see the write from here on
     return value as Awaited<ReturnType<HeldStore[Method]>>;
   }

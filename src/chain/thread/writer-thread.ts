@@ -16,11 +16,7 @@ import {
   type ThreadLinkParts,
 } from "./thread-link.ts";
 
-export type WriterThreadOptions = {
-  /** The file of the threads' program; left out: the one beside this file. */
-  readonly program?: string;
-  /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
-  readonly heapMib?: number;
+export type WriterThreadOptions = Pick<ThreadLinkOptions, "program" | "heapMib"> & {
   /** The share of time, from 0 to 1, for which the writer thread may be busy before a second thread ingests blocks, too. */
   readonly busyShare?: number;
   /** How many cores must be idle for a second thread. */
@@ -109,18 +105,22 @@ export class WriterThread {
     this.#stores.delete(store);
   }
 
-  /** @throws NotWritable; Error when the call fails, or the thread ends before the call is done. */
-  async request(
+  /** The result rejects with NotWritable, or an Error when the call fails or the thread ends before the call is done. */
+  request(
     store: number,
     call: ThreadCall,
-    transferred: readonly ArrayBuffer[] = [],
-  ): Promise<unknown> {
-    return this.#request(store, call, { transferred }).result;
+    sent: Omit<Sending, "message"> = {},
+  ): { readonly id: number; readonly result: Promise<unknown> } {
+    const { id, reply } = this.#replies.begin();
+    if (this.#writer || this.#unsent)
+      this.#post({ message: { kind: "call", id, store, call }, ...sent });
+    else this.#replies.settle(id, GONE);
+    return { id, result: reply.then((settled) => this.#valueOf(settled)) };
   }
 
   /**
    * @returns The number by which the writer thread holds the block; undefined where the second thread ingests the block
-   * and sends it. @throws As `request`.
+   * and sends it. The result rejects as that of `request`.
    */
   ingest(
     store: number,
@@ -136,7 +136,7 @@ export class WriterThread {
       ingester.send({ message, asking });
       return { id: undefined, result: reply.then((settled) => this.#valueOf(settled)) };
     }
-    return this.#request(store, { ...call, isSent: false }, { asking });
+    return this.request(store, { ...call, isSent: false }, { asking });
   }
 
   /** Adds to the bytes of sent blocks that wait here to be stored; negative for blocks that were stored or dropped. */
@@ -162,21 +162,6 @@ export class WriterThread {
     this.#isClosed = true;
     this.#idle.stop();
     await Promise.all([this.#writer?.close(), this.#ingester?.close()]);
-  }
-
-  #request(
-    store: number,
-    call: ThreadCall,
-    {
-      transferred = [],
-      asking,
-    }: { transferred?: readonly ArrayBuffer[]; asking?: NodeAsking } = {},
-  ): { readonly id: number; readonly result: Promise<unknown> } {
-    const { id, reply } = this.#replies.begin();
-    if (this.#writer || this.#unsent)
-      this.#post({ message: { kind: "call", id, store, call }, transferred, asking });
-    else this.#replies.settle(id, GONE);
-    return { id, result: reply.then((settled) => this.#valueOf(settled)) };
   }
 
   #valueOf(settled: ThreadResult): unknown {
@@ -294,7 +279,7 @@ export class WriterThread {
     const { log } = this.#parts;
     const options = this.#stores.get(number)?.options;
     if (options)
-      this.request(number, { kind: "open", options }).catch((error: unknown) =>
+      this.request(number, { kind: "open", options }).result.catch((error: unknown) =>
         log.error({ err: error }, "the writer thread could not open a store"),
       );
   }

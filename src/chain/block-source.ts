@@ -201,7 +201,7 @@ export class BlockSource {
 }
 
 /** Remembers names for a while. The number of names is bounded. */
-class RecentNames {
+export class RecentNames {
   readonly #at = new Map<string, number>();
   readonly #forMs: number;
   readonly #clock: Pick<Clock, "now">;

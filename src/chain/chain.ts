@@ -9,7 +9,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
-import { BlockSource } from "./block-source.ts";
+import { BlockSource, RecentNames } from "./block-source.ts";
 import { BlockStore, type RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { ChainNews } from "./chain-reader.ts";
@@ -85,8 +85,8 @@ export class Chain implements ChainWriter {
   /** The head that calls see; undefined until the chain is live. */
   readonly #shown: { head: Position | undefined } = { head: undefined };
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
-  /** The times at which upstreams were caught giving wrong logs or blocks, by the upstream's name. */
-  readonly #distrustedAt = new Map<string, number>();
+  /** The upstreams that were caught giving wrong logs or blocks. */
+  readonly #distrusted: RecentNames;
   readonly #opening: Opening;
   readonly #storeId: string;
   readonly #cancelOfUse: () => void;
@@ -100,6 +100,7 @@ export class Chain implements ChainWriter {
     this.#parts = parts;
     const { network, windowBlocks, bytes, chainId, proof, path, limits } = options;
     const { pool, dialect, clock, log, metrics } = parts;
+    this.#distrusted = new RecentNames(DISTRUST_MS, clock);
     this.#opening = takeFolder(path, { clock });
     const { damage } = this.#opening;
     if (damage) {
@@ -117,9 +118,7 @@ export class Chain implements ChainWriter {
       },
     );
     const run: RunWrite = (write) => writable.run(write);
-    const { store, ingest } = this.#orClosed(() =>
-      this.#openStore({ path, windowBlocks, bytes }, run),
-    );
+    const { store, ingest } = this.#openStore({ path, windowBlocks, bytes }, run);
     this.#opening.opened();
     this.#storeId = fileIdOf(path);
     this.#cancelOfUse = clock.after(OF_USE_AFTER_MS, () => this.#opening.confirmUse());
@@ -167,30 +166,26 @@ export class Chain implements ChainWriter {
     });
   }
 
-  #orClosed<Store>(open: () => Store): Store {
-    try {
-      return open();
-    } catch (error) {
-      this.#opening.closed();
-      throw error;
-    }
-  }
-
   /** @throws StoreUnavailable when the store's format is newer; an error when the folder cannot be read or written. */
   #openStore(
     options: StoreSize & { readonly path: string },
     run: RunWrite,
   ): { readonly store: StoreWriting; readonly ingest: IngestBlock } {
     const { dialect, turns, thread } = this.#parts;
-    // `ingestHere` returns whole records, so a `BlockStore` can write them.
-    if (!thread)
-      return { store: new BlockStore(options, { run }), ingest: ingestHere({ dialect, turns }) };
     const onBegunAgain = (): void => {
       this.#isPrepared = false;
       this.#follower.hurry();
     };
-    const store = new ThreadStore(options, { thread, dialect, run, onBegunAgain });
-    return { store, ingest: store.ingest };
+    try {
+      // `ingestHere` returns whole records, so a `BlockStore` can write them.
+      if (!thread)
+        return { store: new BlockStore(options, { run }), ingest: ingestHere({ dialect, turns }) };
+      const store = new ThreadStore(options, { thread, dialect, run, onBegunAgain });
+      return { store, ingest: store.ingest };
+    } catch (error) {
+      this.#opening.closed();
+      throw error;
+    }
   }
 
   async start(): Promise<void> {
@@ -313,18 +308,13 @@ export class Chain implements ChainWriter {
   }
 
   async keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
-    if (!logs.upstreams.some((name) => this.#isDistrusted(name)))
+    if (!logs.upstreams.some((name) => this.#distrusted.has(name)))
       await this.#store.keepSegment(segment, logs);
   }
 
-  #isDistrusted(upstream: string): boolean {
-    const at = this.#distrustedAt.get(upstream);
-    return at !== undefined && this.#parts.clock.now() - at < DISTRUST_MS;
-  }
-
   distrust(upstream: string): void {
-    if (this.#isDistrusted(upstream)) return;
-    this.#distrustedAt.set(upstream, this.#parts.clock.now());
+    if (this.#distrusted.has(upstream)) return;
+    this.#distrusted.add(upstream);
     this.#forgetLogs({ of: upstream }, `${upstream} gave a false answer`);
   }
 

@@ -5,6 +5,7 @@ import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
+import { RecentNames } from "./block-source.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import type { Position } from "./stored-block.ts";
@@ -41,7 +42,8 @@ const PUSHED = { times: 2, leastMs: 1_000 };
 
 export class Follower {
   readonly #heads: NodeHeads;
-  readonly #distrustedUntil = new Map<string, number>();
+  /** The nodes that failed as leader lately. */
+  readonly #distrusted: RecentNames;
   /** The nodes that push their heads. A reload may give the name of one of them to another node. */
   readonly #watched = new Set<FollowedUpstream>();
   #leader: string | undefined;
@@ -68,6 +70,7 @@ export class Follower {
       for (const listener of [...this.#onUpdate]) listener();
     };
     const { signal } = this.#closing;
+    this.#distrusted = new RecentNames(DISTRUST_MS, parts.clock);
     this.#heads = new NodeHeads({ ...parts, signal });
     this.#advance = new Advance(options, { ...parts, signal, onUpdated });
   }
@@ -182,8 +185,8 @@ export class Follower {
       if (!this.#isLive) this.#goLive(head);
       return;
     }
-    this.#distrustedUntil.set(chosen.name, this.#parts.clock.now() + DISTRUST_MS);
-    if (nodes.some(({ name }) => !this.#isDistrusted(name))) this.#wake(); // another node may lead
+    this.#distrusted.add(chosen.name);
+    if (nodes.some(({ name }) => !this.#distrusted.has(name))) this.#wake(); // another node may lead
   }
 
   /** Extends the stored chain up to the head. @returns false when that failed; "stopped" when the disk refuses writes. */
@@ -228,15 +231,11 @@ export class Follower {
     const seen = nodes.map((node) => ({
       name: node.name,
       number: this.#heads.of(node)?.number ?? -1,
-      isDistrusted: this.#isDistrusted(node.name),
+      isDistrusted: this.#distrusted.has(node.name),
       isOnOtherBranch: this.#isOnOtherBranch(node),
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
-  }
-
-  #isDistrusted(name: string): boolean {
-    return (this.#distrustedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
   /** Tells the upstream its node's head and branch: calls go first to nodes that are on the chain that callers see. */

@@ -53,13 +53,10 @@ export class Processes {
   constructor(options: ProcessesOptions, parts: ProcessesParts) {
     this.#options = options;
     this.#parts = parts;
-    this.#writer = this.#place("writer", { kind: "writer" }, (message) =>
-      this.#hearWriter(message),
-    );
+    this.#writer = this.#place("writer", { kind: "writer" });
     this.#servers = Array.from({ length: options.servers }, (_, index) => {
       const number = index + 1;
-      const role = { kind: "server", number, port: options.port } as const;
-      return this.#place(`server ${number}`, role, (message) => this.#hearServer(message));
+      return this.#place(`server ${number}`, { kind: "server", number, port: options.port });
     });
   }
 
@@ -112,10 +109,7 @@ export class Processes {
 
   /** Makes all processes look at the state. Resolves when the processes that answer in time have done so. */
   async lookAtState(): Promise<void> {
-    const held = this.#parts.held();
-    const look = (child: Supervised): Promise<unknown> =>
-      child.request({ what: "look at state", held }, TIMEOUT_MS);
-    await Promise.allSettled(this.#all.map(look));
+    await told(this.#all, { what: "look at state", held: this.#parts.held() });
   }
 
   /** The recent slow and failed calls of the servers that answer in time, newest first. */
@@ -171,7 +165,7 @@ export class Processes {
     return [this.#writer, ...this.#servers];
   }
 
-  #place(name: string, role: ChildRole, onMessage: (message: FromChild) => void): Supervised {
+  #place(name: string, role: ChildRole): Supervised {
     const { clock, log, config, onEnd, onUnexpected } = this.#parts;
     const start = (): Start => ({
       config: config(),
@@ -186,7 +180,8 @@ export class Processes {
         ...{ start, clock, log },
         onMessage: (message) => {
           if (message.kind === "unexpected") onUnexpected(message.what);
-          else onMessage(message);
+          else if (role.kind === "writer") this.#hearWriter(message);
+          else this.#hearServer(message);
         },
         fork: () => forkChild(this.#options.program),
         silenceMs: () => config().timeouts.heartbeatMs,

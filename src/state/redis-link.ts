@@ -32,7 +32,8 @@ export class RedisLink {
     this.#settings = settings;
     this.#parts = parts;
     this.#reachability = new Reachability(parts.probe, parts);
-    this.#connection = connect(settings);
+    // ioredis adds the scripts as methods, which its types cannot know.
+    this.#connection = clientOf(settings) as unknown as RedisConnection;
     this.#connection.on("error", (error: Error) => this.#failed(error));
     this.#connection.on("close", () => this.#failed(new Error("the connection was closed")));
     this.#connection.on("end", () => this.#connectAgain());
@@ -134,11 +135,6 @@ type RedisConnection = Scripts & (Redis | Cluster);
 const retryDelayMs = (attempt: number): number => Math.min(250 * 2 ** (attempt - 1), 2000);
 
 /** Makes a client, which goes on trying to connect until `disconnect`. */
-function connect(settings: SharedStateSettings): RedisConnection {
-  // ioredis adds the scripts as methods, which its types cannot know.
-  return clientOf(settings) as unknown as RedisConnection;
-}
-
 function clientOf(settings: SharedStateSettings): Redis | Cluster {
   if (settings.kind === "cluster")
     return new Cluster([...settings.hosts], clusterOptions(settings));

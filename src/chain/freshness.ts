@@ -53,11 +53,9 @@ export class HeadFreshness {
   constructor(options: FreshnessOptions, parts: FreshnessParts) {
     this.#options = options;
     this.#parts = parts;
-    const round = (): boolean => {
-      this.look();
-      return true;
-    };
-    this.#timer = new PeriodicTimer({ clock: parts.clock, everyMs: () => LOOK_EVERY_MS, round });
+    const { clock } = parts;
+    const round = (): unknown => this.look();
+    this.#timer = new PeriodicTimer({ clock, everyMs: () => LOOK_EVERY_MS, round });
   }
 
   start(): void {

@@ -97,11 +97,11 @@ export async function repeat(
 export type PeriodicTimerParts = {
   readonly clock: Pick<Clock, "after">;
   readonly everyMs: () => number;
-  /** @returns Whether there is another round. */
-  readonly round: () => boolean;
+  /** The last round returns false. */
+  readonly round: () => unknown;
 };
 
-/** A timer that calls `round` after each pause, while `round` returns true. */
+/** A timer that calls `round` after each pause, until `round` returns false. */
 export class PeriodicTimer {
   #cancel: (() => void) | undefined;
   #hasStopped = false;
@@ -117,7 +117,7 @@ export class PeriodicTimer {
     const { clock, everyMs, round } = this.#parts;
     this.#cancel ??= clock.after(everyMs(), () => {
       this.#cancel = undefined;
-      if (round()) this.begin();
+      if (round() !== false) this.begin();
     });
   }
 
@@ -201,7 +201,7 @@ export class Heartbeat {
     return this.#missed * HEARTBEAT_MS;
   }
 
-  #look(): boolean {
+  #look(): void {
     const { takeBeats, onHang } = this.#parts;
     this.#missed += 1;
     if (takeBeats && takeBeats() > 0) this.beat();
@@ -209,7 +209,6 @@ export class Heartbeat {
       this.#hasHung = true;
       onHang(this.#silentMs);
     }
-    return true;
   }
 }
 

@@ -170,11 +170,7 @@ export class WriterService {
     this.#served.set(network, kept);
     const { clock, send } = this.#parts;
     const tell = (): void => send({ kind: "news", network, news: kept.news() });
-    const round = (): boolean => {
-      tell();
-      return true;
-    };
-    const timer = new PeriodicTimer({ clock, everyMs: () => TOLD_EVERY_MS, round });
+    const timer = new PeriodicTimer({ clock, everyMs: () => TOLD_EVERY_MS, round: tell });
     tell();
     timer.begin();
     const stop = kept.onUpdate(tell);

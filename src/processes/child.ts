@@ -8,13 +8,9 @@ import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { HEARTBEAT_MS } from "../lib/waiting.ts";
 import type { NetworkRole } from "../network/role.ts";
-import type { Incidents } from "../observe/incidents.ts";
 import { createLog } from "../observe/log.ts";
-import type { Metrics } from "../observe/metrics.ts";
 import type { SlowCall } from "../observe/stories.ts";
 import type { CallTrials } from "../server/try-call.ts";
-import type { HeldState } from "../state/held-state.ts";
-import type { Drains } from "../upstream/drains.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import type { ChildReply, ChildRole, FromChild, Request, Start, ToChild } from "./messages.ts";
 import { WriterLink, WriterService } from "./writer-link.ts";
@@ -183,17 +179,10 @@ const whyOf = (error: unknown): string => (error instanceof Error ? error.messag
  * The work of a child. The writer follows all chains, writes their stores, and ends expired filters. A server answers
  * callers from these stores, beside other servers on the same port.
  */
-type Worker = {
-  readonly networks: Pick<Networks, "prepare" | "status">;
-  readonly drains: Pick<Drains, "look">;
-  readonly state: Pick<HeldState, "show">;
-  readonly metrics: Pick<Metrics, "values">;
-  readonly incidents: Pick<Incidents, "all">;
+type Worker = Awaited<ReturnType<typeof openNetworks>>["worker"] & {
   /** See `ServerSide.slowCalls`. The writer answers no callers. */
   readonly calls?: () => readonly SlowCall[];
   readonly trials?: Pick<CallTrials, "try" | "describe">;
-  /** Makes all parts but the networks take a configuration, at once. */
-  readonly apply: (config: Config) => void;
   /** Gets messages of the writer, or of servers. */
   readonly receive: (message: ToChild) => void;
   /** Lets running calls end, and closes everything. */
@@ -223,7 +212,11 @@ async function openNetworks(
   const { common, drains, incidents, watch, reconfigure } = opened;
   const networks = new Networks(config, { ...common, drains, isShared: true, role });
   const { state, metrics } = common;
-  const worker = { networks, drains, state, metrics, incidents, apply: reconfigure };
+  const worker = {
+    ...{ networks, drains, state, metrics, incidents },
+    /** Makes all parts but the networks take a configuration, at once. */
+    apply: reconfigure,
+  };
   const close = async (): Promise<void> => {
     await state.close();
     watch.close();

@@ -45,9 +45,8 @@ export type GatewayParts = {
 export async function startGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
   const { clock, log } = parts;
   await waitForStores(config, parts);
-  const options = { processes: 1 };
-  const opened = await openProcessParts(config, options, parts);
-  const { watch, incidents, common, drains, ...own } = opened;
+  const opened = await openProcessParts(config, { processes: 1 }, parts);
+  const { watch, incidents, common, drains, reconfigure } = opened;
   const { metrics, state } = common;
   const isShared = config.state !== undefined;
   let { drainMs, heartbeatMs } = config.timeouts;
@@ -69,7 +68,7 @@ export async function startGateway(config: Config, parts: GatewayParts): Promise
     { ...common, networks },
   );
   const apply = (next: Config): void => {
-    own.reconfigure(next);
+    reconfigure(next);
     ({ drainMs, heartbeatMs } = next.timeouts);
     serverSide.reconfigure(next);
     admin.reconfigure(next);

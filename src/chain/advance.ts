@@ -32,10 +32,6 @@ export type AdvanceParts = {
   readonly onUpdated: () => void;
 };
 
-export type AdvanceOptions = {
-  readonly network: string;
-};
-
 /** How many blocks are fetched at the same time when the chain is behind. */
 const AT_ONCE = 8;
 /**
@@ -58,11 +54,11 @@ export class Advance {
   /** As `#denial`, for the claim of nodes that their chain shares no block with ours, or is far ahead of it. */
   readonly #strangeness: Confirmation;
   #oversizedBlock: number | undefined;
-  readonly #options: AdvanceOptions;
+  readonly #network: string;
   readonly #parts: AdvanceParts;
 
-  constructor(options: AdvanceOptions, parts: AdvanceParts) {
-    this.#options = options;
+  constructor({ network }: { readonly network: string }, parts: AdvanceParts) {
+    this.#network = network;
     this.#parts = parts;
     this.#denial = new Confirmation(parts);
     this.#strangeness = new Confirmation(parts);
@@ -337,7 +333,7 @@ export class Advance {
     const number = head?.number ?? 0;
     const blocks = head ? number - (store.tables.tail ?? number) + 1 : 0;
     const update = { number, removed, blocks, bytes: store.tables.bytes };
-    metrics.headMoved(this.#options.network, update, reorganisation);
+    metrics.headMoved(this.#network, update, reorganisation);
     this.#parts.onUpdated();
   }
 }

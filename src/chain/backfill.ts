@@ -16,10 +16,6 @@ export type BackfillParts = {
   readonly metrics: Pick<Metrics, "windowFilled">;
 };
 
-export type BackfillOptions = {
-  readonly network: string;
-};
-
 /** How many blocks are fetched at the same time: few, since callers wait for the same nodes. */
 const AT_ONCE = 4;
 /**
@@ -59,11 +55,11 @@ export class Backfill {
   #isFilled = false;
   /** The lowest block number that can be filled in: the block below it is larger than `limits.block` allows. */
   #floor = 0;
-  readonly #options: BackfillOptions;
+  readonly #network: string;
   readonly #parts: BackfillParts;
 
-  constructor(options: BackfillOptions, parts: BackfillParts) {
-    this.#options = options;
+  constructor({ network }: { readonly network: string }, parts: BackfillParts) {
+    this.#network = network;
     this.#parts = parts;
   }
 
@@ -151,8 +147,7 @@ export class Backfill {
     const { head, tail = 0 } = this.#parts.store.tables;
     const secondsLeft = left / blocksPerSecond || 0;
     const blocks = head ? head.number - tail + 1 : 0;
-    const { network } = this.#options;
-    this.#parts.metrics.windowFilled(network, { blocks, blocksPerSecond, secondsLeft });
+    this.#parts.metrics.windowFilled(this.#network, { blocks, blocksPerSecond, secondsLeft });
   }
 
   /** Fetches and adds some blocks. @returns By how many blocks the tail moved. */
@@ -162,10 +157,7 @@ export class Backfill {
     if (tail === undefined) return 0;
     const startedAt = clock.now();
     const count = Math.min(missing, this.#atOnce());
-    const fetching = new FetchedInOrder(count, {
-      fetch: (index) => this.#fetch(tail - 1 - index),
-      bytesOf: (block) => bytesOf([block]),
-    });
+    const fetching = new FetchedInOrder(count, (index) => this.#fetch(tail - 1 - index));
     let added = Promise.resolve(true);
     try {
       for (;;) {
@@ -210,53 +202,50 @@ export class Backfill {
 const bytesOf = (blocks: readonly IngestedBlock[]): number =>
   blocks.reduce((sum, { outline }) => sum + outline.transactionBytes + outline.receiptBytes, 0);
 
-type Fetching<Item> = {
-  readonly fetch: (index: number) => Promise<Item | undefined>;
-  readonly bytesOf: (item: Item) => number;
-};
+type FetchOne = (index: number) => Promise<IngestedBlock | undefined>;
 
-/** Fetches items ahead, a few at the same time, and hands them out in order, up to the first that is missing. */
-class FetchedInOrder<Item> {
-  readonly #ahead: Promise<Item | undefined>[] = [];
-  readonly #parts: Fetching<Item>;
+/** Fetches blocks ahead, a few at the same time, and hands them out in order, up to the first that is missing. */
+class FetchedInOrder {
+  readonly #ahead: Promise<IngestedBlock | undefined>[] = [];
+  readonly #fetchOne: FetchOne;
   #count: number;
   #next = 0;
-  /** How many fetches run, and how many bytes of fetched items were not handed out. */
+  /** How many fetches run, and how many bytes of fetched blocks were not handed out. */
   #open = 0;
   #bytes = 0;
 
-  constructor(count: number, parts: Fetching<Item>) {
+  constructor(count: number, fetchOne: FetchOne) {
     this.#count = count;
-    this.#parts = parts;
+    this.#fetchOne = fetchOne;
   }
 
-  /** @returns No items only when there are no more. */
-  async take(areEnough: (items: readonly Item[]) => boolean): Promise<Item[]> {
-    const items: Item[] = [];
+  /** @returns No blocks only when there are no more. */
+  async take(areEnough: (blocks: readonly IngestedBlock[]) => boolean): Promise<IngestedBlock[]> {
+    const blocks: IngestedBlock[] = [];
     do {
       this.#fetchAhead();
-      const item = await this.#ahead.shift();
-      if (item === undefined) {
+      const block = await this.#ahead.shift();
+      if (block === undefined) {
         this.end();
-        this.#ahead.length = 0; // these items come after the gap
+        this.#ahead.length = 0; // these blocks come after the gap
         break;
       }
-      this.#bytes -= this.#parts.bytesOf(item);
-      items.push(item);
-    } while (!areEnough(items));
-    return items;
+      this.#bytes -= bytesOf([block]);
+      blocks.push(block);
+    } while (!areEnough(blocks));
+    return blocks;
   }
 
-  /** Starts no more fetches. Items that are being fetched are still handed out. */
+  /** Starts no more fetches. Blocks that are being fetched are still handed out. */
   end(): void {
     this.#count = Math.min(this.#count, this.#next);
   }
 
   #fetchAhead(): void {
     while (this.#open < AT_ONCE && this.#next < this.#count && this.#hasRoom) {
-      const item = this.#fetch(this.#next);
-      item.catch(() => undefined); // `take` reports the failure, but perhaps no caller takes this item
-      this.#ahead.push(item);
+      const block = this.#fetch(this.#next);
+      block.catch(() => undefined); // `take` reports the failure, but perhaps no caller takes this block
+      this.#ahead.push(block);
       this.#next += 1;
     }
   }
@@ -266,12 +255,12 @@ class FetchedInOrder<Item> {
     return this.#ahead.length < most;
   }
 
-  async #fetch(index: number): Promise<Item | undefined> {
+  async #fetch(index: number): Promise<IngestedBlock | undefined> {
     this.#open += 1;
     try {
-      const item = await this.#parts.fetch(index);
-      if (item !== undefined) this.#bytes += this.#parts.bytesOf(item);
-      return item;
+      const block = await this.#fetchOne(index);
+      if (block) this.#bytes += bytesOf([block]);
+      return block;
     } finally {
       this.#open -= 1;
       queueMicrotask(() => this.#fetchAhead());

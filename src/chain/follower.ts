@@ -4,7 +4,7 @@
 import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
+import { Advance, type AdvanceParts } from "./advance.ts";
 import { RecentNames } from "./block-source.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
@@ -64,7 +64,7 @@ export class Follower {
   readonly #advance: Advance;
   readonly #parts: FollowerParts;
 
-  constructor(options: AdvanceOptions, parts: FollowerParts) {
+  constructor(options: { readonly network: string }, parts: FollowerParts) {
     this.#parts = parts;
     const onUpdated = (): void => {
       for (const listener of [...this.#onUpdate]) listener();

@@ -79,11 +79,10 @@ export function sentRecord(record: BlockRecord): SentRecord {
 
 /** Restores a record that was sent. Its parts share the memory that was sent. */
 export function receivedRecord({ outline, hash, bytes, ends }: SentRecord): BlockRecord {
-  const part = (index: number): Buffer => {
+  const parts = ends.map((end, index) => {
     const start = ends[index - 1] ?? 0;
-    return Buffer.from(bytes.buffer, bytes.byteOffset + start, (ends[index] ?? start) - start);
-  };
-  const parts = ends.map((_, index) => part(index));
+    return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+  });
   const [transactionHashes = NONE, logs = NONE, block = NONE, ...others] = parts;
   const transactionPieces = others.splice(0, outline.transactionPieces.length);
   const receiptPieces = others.splice(0, outline.receiptPieces.length);

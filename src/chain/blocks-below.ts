@@ -35,17 +35,12 @@ export class BlocksBelow {
     this.#parts = parts;
   }
 
-  /** How many blocks were added since the tail moved last. */
-  get count(): number {
-    return this.#links.length;
-  }
-
   /**
    * Adds blocks, newest first.
    * @returns false, with nothing added, when the blocks are not linked to the stored blocks and to each other.
    */
   async add(records: readonly BlockRecord[]): Promise<boolean> {
-    if (this.count > 0 && this.#attached() < this.count) await this.finish();
+    if (this.#attached() < this.#links.length) await this.finish();
     const { cold, entries, change } = this.#parts;
     const links = records.map(linkOf);
     const isAdded = await change(() => {

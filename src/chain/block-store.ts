@@ -55,6 +55,7 @@ export class BlockStore {
   readonly tables: BlockTables;
   readonly #run: RunWrite;
   readonly #isUninterrupted: boolean;
+  #size: StoreSize;
   readonly #entries: BlockEntries;
   readonly #keptSegments: KeptSegments;
   readonly #eviction: StoreEviction;
@@ -69,21 +70,19 @@ export class BlockStore {
     this.#isUninterrupted = options.isUninterrupted ?? false;
     const tables = new BlockTables(options);
     const entries = new BlockEntries(tables);
-    const keptSegments = new KeptSegments(options, tables);
+    this.#size = options;
+    const size = (): StoreSize => this.#size;
+    const keptSegments = new KeptSegments({ tables, size });
     this.tables = tables;
     this.#entries = entries;
     this.#keptSegments = keptSegments;
-    const eviction = new StoreEviction(options, { tables, entries, keptSegments });
+    const eviction = new StoreEviction({ tables, entries, keptSegments, size });
     this.#eviction = eviction;
-    const write = (change: () => void): Promise<void> => this.#write(change);
+    const write = this.#write;
     this.#erasures = new HugeErasures({ tables, entries, eviction, write });
-    const cold = new ColdBlocks(options, { tables, entries, write });
+    const cold = new ColdBlocks({ tables, entries, write, size });
     this.#cold = cold;
-    this.below = new BlocksBelow({
-      ...{ tables, entries, cold, eviction },
-      write: (change) => this.#write(change),
-      change: (change) => this.#change(change),
-    });
+    this.below = new BlocksBelow({ tables, entries, cold, eviction, write, change: this.#change });
   }
 
   /** Makes the store ready for a chain: removes unfinished writes, or all data of another chain or an older format. */
@@ -116,13 +115,11 @@ export class BlockStore {
 
   /** Sets another size. The next changes remove the blocks that are too many. */
   resize(size: StoreSize): void {
-    this.#eviction.size = size;
-    this.#keptSegments.resize(size);
-    this.#cold.resize(size);
+    this.#size = size;
   }
 
   get size(): StoreSize {
-    return this.#eviction.size;
+    return this.#size;
   }
 
   async setNote(name: string, text: string): Promise<void> {
@@ -151,22 +148,22 @@ export class BlockStore {
   }
 
   /** Makes the whole change, or nothing of it. */
-  #write<Value>(change: () => Value): Promise<Value> {
+  readonly #write = <Value>(change: () => Value): Promise<Value> => {
     const { root } = this.tables;
     return this.#run(async () =>
       this.#isUninterrupted ? root.transactionSync(change) : root.transaction(change),
     );
-  }
+  };
 
   /** As `#write`, but first waits for the background work (erasing, compressing), which goes on after the change. */
-  async #change<Value>(change: () => Value): Promise<Value> {
+  readonly #change = async <Value>(change: () => Value): Promise<Value> => {
     await this.#erasures.finish();
     await this.#cold.finish();
     const value = await this.#write(change);
     this.#erasures.begin();
     this.#cold.begin();
     return value;
-  }
+  };
 
   /** Applies a chain update in one transaction, and removes the blocks that leave the window. */
   async apply({ removed, added }: ChainUpdate): Promise<void> {
@@ -233,7 +230,7 @@ export class BlockStore {
 
   /** Writes the bulk of huge blocks in transactions of their own, so that other work runs in between. */
   async #stage(records: readonly BlockRecord[]): Promise<ReadonlySet<BlockRecord>> {
-    const write = (change: () => void): Promise<void> => this.#write(change);
+    const write = this.#write;
     const staged = records.map(({ hash, outline }) => `${hash} ${outline.number}`);
     if (staged.length > 0) await this.setNote(STAGED, staged.join(","));
     for (const record of records) await inTransactions(this.#entries.stage(record), { write });

@@ -20,21 +20,16 @@ export type ColdParts = {
   readonly entries: Pick<BlockEntries, "pack">;
   /** Makes a change: all of it, or nothing. */
   readonly write: (change: () => void) => Promise<void>;
+  readonly size: () => StoreSize;
 };
 
 export class ColdBlocks {
   #underWay: Promise<void> | undefined;
   #isClosing = false;
-  #budget: number;
   readonly #parts: ColdParts;
 
-  constructor({ bytes }: Pick<StoreSize, "bytes">, parts: ColdParts) {
-    this.#budget = bytes;
+  constructor(parts: ColdParts) {
     this.#parts = parts;
-  }
-
-  resize({ bytes }: Pick<StoreSize, "bytes">): void {
-    this.#budget = bytes;
   }
 
   /** The encoding of a block that is added below this number: a plain block is never below a compressed one. */
@@ -66,7 +61,8 @@ export class ColdBlocks {
   }
 
   get #isLarge(): boolean {
-    return this.#parts.tables.bytes > Math.min(PLAIN_BYTES, this.#budget * PLAIN_SHARE);
+    const { tables, size } = this.#parts;
+    return tables.bytes > Math.min(PLAIN_BYTES, size().bytes * PLAIN_SHARE);
   }
 
   *#packSome(): Work<void> {

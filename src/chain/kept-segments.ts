@@ -55,22 +55,23 @@ export const keptSegmentsOf = ({ segments, segmentOrder }: SegmentTables): KeptS
 
 type SegmentTables = Pick<BlockTables, "segments" | "segmentOrder">;
 
+type KeptSegmentsParts = {
+  readonly tables: SegmentTables;
+  /** The budget of the whole store. */
+  readonly size: () => { readonly bytes: number };
+};
+
 /** Runs inside a transaction of the store. */
 export class KeptSegments {
   readonly #logs: Table;
   /** Order of arrival → the key of the segment, and as JSON the names of the upstreams that gave the logs. */
   readonly #order: Table;
-  #bytes = 0;
+  readonly #size: KeptSegmentsParts["size"];
 
-  /** @param options.bytes The budget of the whole store. */
-  constructor({ bytes }: { bytes: number }, { segments, segmentOrder }: SegmentTables) {
-    this.#logs = segments;
-    this.#order = segmentOrder;
-    this.resize({ bytes });
-  }
-
-  resize({ bytes }: { bytes: number }): void {
-    this.#bytes = bytes * SHARE;
+  constructor({ tables, size }: KeptSegmentsParts) {
+    this.#logs = tables.segments;
+    this.#order = tables.segmentOrder;
+    this.#size = size;
   }
 
   put(segment: LogSegment, { json, upstreams }: UpstreamLogs): void {
@@ -78,7 +79,7 @@ export class KeptSegments {
     if (this.#logs.getBinaryFast(key)) return;
     this.#logs.putSync(key, compressed(json));
     append(this.#order, Buffer.concat([key, Buffer.from(JSON.stringify(upstreams))]));
-    while (bytesOf(this.#logs) > this.#bytes && this.removeOldest());
+    while (bytesOf(this.#logs) > this.#size().bytes * SHARE && this.removeOldest());
   }
 
   /** @returns How many entries were removed. */

@@ -23,15 +23,14 @@ export type StoreEvictionParts = {
   readonly tables: BlockTables;
   readonly entries: BlockEntries;
   readonly keptSegments: Pick<KeptSegments, "removeOldest">;
+  readonly size: () => StoreSize;
 };
 
 export class StoreEviction {
-  size: StoreSize;
   #termsFrom = Number.POSITIVE_INFINITY;
   readonly #parts: StoreEvictionParts;
 
-  constructor(size: StoreSize, parts: StoreEvictionParts) {
-    this.size = size;
+  constructor(parts: StoreEvictionParts) {
     this.#parts = parts;
   }
 
@@ -42,8 +41,8 @@ export class StoreEviction {
 
   /** Removes blocks after a chain update. @param tail The lowest number from which every block is stored. */
   evictBelowWindow(head: number, tail: number): void {
-    const { entries, tables } = this.#parts;
-    const first = Math.max(tail, head - this.size.windowBlocks + 1);
+    const { entries, tables, size } = this.#parts;
+    const first = Math.max(tail, head - size().windowBlocks + 1);
     for (let number = tail; number < first; number += 1) entries.eraseAt(number);
     this.#eraseDropped(first);
     this.#dropTerms(segmentOf(Math.min(first, this.#termsFrom)));
@@ -56,12 +55,12 @@ export class StoreEviction {
    * then the window's oldest blocks, which raises the tail.
    */
   evictToBudget(): void {
-    const { tables, entries, keptSegments } = this.#parts;
+    const { tables, entries, keptSegments, size } = this.#parts;
     const { tail, head } = tables;
     if (tail === undefined) return;
     let first = tail;
     // A huge block that is being erased gives back its room step by step.
-    while (tables.bytes > this.size.bytes && !tables.isErasing) {
+    while (tables.bytes > size().bytes && !tables.isErasing) {
       if (keptSegments.removeOldest() || this.#eraseOldestKept(first)) continue;
       if (head === undefined || first >= head.number) break;
       entries.eraseAt(first);

@@ -88,9 +88,8 @@ export class Backfill {
     const { log } = this.#parts;
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
       try {
         await this.#fill();
       } catch (error) {

@@ -41,11 +41,13 @@ export class BlocksBelow {
    */
   async add(records: readonly BlockRecord[]): Promise<boolean> {
     if (this.#attached() < this.#links.length) await this.finish();
-    const { cold, entries, change } = this.#parts;
+    const { cold, entries, tables, change } = this.#parts;
     const links = records.map(linkOf);
     const isAdded = await change(() => {
-      if (linkedTo(this.#parentHash(), links) < Math.max(1, links.length)) return false;
-      const encoding = cold.encodingBelow(this.#lowest);
+      const last = this.#links.at(-1);
+      const parentHash = last?.parentHash ?? this.#parentOfTail();
+      if (linkedTo(parentHash, links) < Math.max(1, links.length)) return false;
+      const encoding = cold.encodingBelow(last?.number ?? tables.tail);
       for (const record of records) {
         entries.putParts(record, encoding);
         entries.makeCanonical(record);
@@ -108,15 +110,6 @@ export class BlocksBelow {
     const linked = linkedTo(this.#parentOfTail(), links);
     const missing = links.findIndex(({ number, hash }) => tables.hashAt(number) !== hash);
     return missing < 0 ? linked : Math.min(linked, missing);
-  }
-
-  get #lowest(): number | undefined {
-    return this.#links.at(-1)?.number ?? this.#parts.tables.tail;
-  }
-
-  /** The hash that the next added block must have. */
-  #parentHash(): string | undefined {
-    return this.#links.at(-1)?.parentHash ?? this.#parentOfTail();
   }
 
   #parentOfTail(): string | undefined {

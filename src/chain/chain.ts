@@ -281,16 +281,11 @@ export class Chain implements ChainWriter {
 
   /** Asks all nodes for their heads. Resolves when the head has reached the number, or when all nodes were asked. */
   look(number = Number.POSITIVE_INFINITY): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        stop();
-        resolve();
-      };
-      const stop = this.#follower.onUpdate(() => {
-        if ((this.#head?.number ?? -1) >= number) done();
-      });
-      void this.#follower.lookAround().then(done);
+    const { promise: reached, resolve } = Promise.withResolvers<void>();
+    const stop = this.#follower.onUpdate(() => {
+      if ((this.#head?.number ?? -1) >= number) resolve();
     });
+    return Promise.race([reached, this.#follower.lookAround()]).finally(stop);
   }
 
   hurry(): void {

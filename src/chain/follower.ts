@@ -130,9 +130,8 @@ export class Follower {
     const { clock, log } = this.#parts;
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
       const isUrgent = this.#isUrgent;
       this.#isUrgent = false;
       const waiting = this.#waiting.splice(0);

@@ -11,11 +11,9 @@ import type { Reply } from "../../upstream/reply.ts";
 import type { AskedUpstream } from "../dialect.ts";
 import type { Asked, FromThread, ThreadResult, ThreadStart, ToThread } from "./messages.ts";
 
-export type ThreadLinkOptions = {
+export type ThreadLinkOptions = Pick<ThreadStart, "isSpare"> & {
   /** The name of the thread in the log. */
   readonly name: string;
-  /** Whether the thread has a lower priority than callers and heads. */
-  readonly isSpare: boolean;
   /** The file of the program; left out: the one beside this file. */
   readonly program?: string | undefined;
   /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */

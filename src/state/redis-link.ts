@@ -43,17 +43,14 @@ export class RedisLink {
 
   /** Resolves when the link is connected, at its first error, or after 1.5 s. The link goes on trying to connect. */
   async start(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const cancel = this.#parts.clock.after(START_TIMEOUT_MS, () => {
-        this.#failed(silent);
-        resolve();
-      });
-      for (const event of ["ready", "error"] as const)
-        this.#connection.once(event, () => {
-          cancel();
-          resolve();
-        });
+    const { promise: settled, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(START_TIMEOUT_MS, () => {
+      this.#failed(silent);
+      resolve();
     });
+    for (const event of ["ready", "error"] as const) this.#connection.once(event, () => resolve());
+    await settled;
+    cancel();
   }
 
   async close(): Promise<void> {

@@ -279,13 +279,12 @@ export class Advance {
     nodes: readonly AskedUpstream[],
   ): Promise<IngestedBlock[] | undefined> {
     const count = Math.min(AT_ONCE, target.number - number);
-    const references = Array.from({ length: count }, (_, index): Reference => {
+    const fetching = Array.from({ length: count }, (_, index) => {
       const wanted = number + 1 + index;
-      return wanted === target.number ? { hash: target.hash } : { number: wanted };
+      const reference = wanted === target.number ? { hash: target.hash } : { number: wanted };
+      return this.#fetch(reference, nodes, wanted);
     });
-    const records = await Promise.all(
-      references.map((each, index) => this.#fetch(each, nodes, number + 1 + index)),
-    );
+    const records = await Promise.all(fetching);
     return records.every((record) => record !== undefined) ? records : undefined;
   }
 

@@ -166,13 +166,9 @@ export class WriterThread {
 
   #valueOf(settled: ThreadResult): unknown {
     if (settled.kind === "done") return settled.value;
-    throw this.#errorOf(settled);
-  }
-
-  #errorOf(failure: Exclude<ThreadResult, { kind: "done" }>): Error {
-    if (failure.kind === "not writable") return new NotWritable(failure.why);
-    if (failure.code === PANIC) this.#giveUp("a thread that ended left the store locked");
-    return Object.assign(new Error(failure.why), { code: failure.code });
+    if (settled.kind === "not writable") throw new NotWritable(settled.why);
+    if (settled.code === PANIC) this.#giveUp("a thread that ended left the store locked");
+    throw Object.assign(new Error(settled.why), { code: settled.code });
   }
 
   #post(sending: Sending): void {

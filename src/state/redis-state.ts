@@ -37,14 +37,9 @@ export class RedisState implements State {
     this.#link = new RedisLink(settings, { ...parts, probe });
   }
 
-  /** Resolves when the link is connected, at its first error, or after 1.5 s. The link goes on trying to connect. */
-  start(): Promise<void> {
-    return this.#link.start();
-  }
-
-  close(): Promise<void> {
-    return this.#link.close();
-  }
+  /** As `RedisLink.start`. */
+  readonly start = (): Promise<void> => this.#link.start();
+  readonly close = (): Promise<void> => this.#link.close();
 
   async get(key: string): Promise<string | undefined> {
     const [texts] = groupKeys(this.#prefix, groupOf(key));

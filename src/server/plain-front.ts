@@ -235,6 +235,7 @@ const ignore = (): void => undefined;
 
 /** The response to a plain request, with the members of a `ServerResponse` that the server uses. */
 export class PlainResponse {
+  readonly socket: Socket;
   /** Whether the system has taken all bytes. */
   writableFinished = false;
   #head = "";
@@ -242,7 +243,6 @@ export class PlainResponse {
   #saysLast = false;
   #isChunked = true;
   #onClose: (() => void) | undefined;
-  readonly #socket: Socket;
   readonly #endOfHead: () => string;
   readonly #onAnswered: (isLast: boolean) => void;
 
@@ -252,18 +252,18 @@ export class PlainResponse {
     { endOfHead, isLast }: { readonly endOfHead: () => string; readonly isLast: boolean },
     onAnswered: (isLast: boolean) => void,
   ) {
-    this.#socket = socket;
+    this.socket = socket;
     this.#endOfHead = endOfHead;
     this.#isLast = isLast;
     this.#onAnswered = onAnswered;
   }
 
   get destroyed(): boolean {
-    return this.#socket.destroyed || this.#socket.writableEnded;
+    return this.socket.destroyed || this.socket.writableEnded;
   }
 
   destroy(): void {
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 
   /** Calls the task once: when the system has taken all bytes, or never will. */
@@ -306,21 +306,21 @@ export class PlainResponse {
 
   /** Gathers all writes until `uncork` or `end`. */
   cork(): void {
-    this.#socket.cork();
+    this.socket.cork();
   }
 
   uncork(): void {
-    this.#socket.uncork();
+    this.socket.uncork();
   }
 
   /**
    * Writes a part of the body.
    *
    * @param done Called when the system has taken the part; with an error when it never will.
-   * @returns false when so many bytes wait that the next part should wait for `whenDrained`.
+   * @returns false when so many bytes wait that the next part should wait until the socket has room.
    */
   write(part: RawJson, done?: (error?: Error | null) => void): boolean {
-    const socket = this.#socket;
+    const socket = this.socket;
     const isLoose = !this.#isChunked || part.length === 0; // a chunk without bytes would be the last one
     if (this.#head === "" && isLoose) return socket.write(part, done);
     socket.cork();
@@ -337,7 +337,7 @@ export class PlainResponse {
    * @param done As in `write`.
    */
   end(body = "", encoding: "latin1" = "latin1", done?: (error?: Error | null) => void): void {
-    const socket = this.#socket;
+    const socket = this.socket;
     const isCorked = socket.writableCorked > 0;
     const head = this.#head === "" ? "" : this.#takeHead();
     const rest = this.#isChunked ? LAST_CHUNK : body;
@@ -362,16 +362,6 @@ export class PlainResponse {
         done(error);
       },
     }).on("error", ignore);
-  }
-
-  /** Calls the task once: when the socket has room for more, or never will. */
-  whenDrained(task: () => void): void {
-    const socket = this.#socket;
-    const done = (): void => {
-      socket.off("drain", done).off("close", done);
-      task();
-    };
-    socket.on("drain", done).on("close", done);
   }
 
   readonly #onWritten = (error?: Error | null): void => {

@@ -151,16 +151,13 @@ async function stream(
 
 /** Resolves when the response has room again, or the caller has left. */
 function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
+  const target = to instanceof PlainResponse ? to.socket : to;
   return new Promise((resolve) => {
-    if (to instanceof PlainResponse) {
-      to.whenDrained(resolve);
-      return;
-    }
     const done = (): void => {
-      to.off("drain", done).off("close", done);
+      target.off("drain", done).off("close", done);
       resolve();
     };
-    to.on("drain", done).on("close", done);
+    target.on("drain", done).on("close", done);
   });
 }
 

@@ -54,10 +54,18 @@ function world(given: Given) {
   };
   const call = {
     caller: {
-      grant: { name: "k", scope: { forbidsCall: () => given.rule }, meter },
+      grant: {
+        name: "k",
+        scope: { forbidsCall: () => given.rule },
+        meter,
+        usage: { record: () => undefined },
+      },
       requestId: "r",
+      scope: { refused: 0, hasEnded: false },
     },
     message: {
+      id: "1",
+      json: Buffer.alloc(0),
       method: "eth_getBalance",
       params: given.params ?? [ADDRESS, "latest"],
       ambiguity: given.ambiguity,
@@ -71,6 +79,7 @@ function world(given: Given) {
       return this.chargedUnits;
     },
     notFound: () => errors.methodNotFound("eth_getBalance"),
+    end: () => undefined,
   };
   const parts = {
     clock: { now: () => nowMs },
@@ -83,20 +92,11 @@ function world(given: Given) {
       callBounded: (_: string, why: string) => void told.push(`bounded ${why}`),
     },
   } as unknown as LifeParts;
-  const live = () =>
-    runCall(call as unknown as Call, parts, {
-      answered: (_, result) => String(result),
-      failed: (_, error) => {
-        throw error;
-      },
-    });
-  /** The answer, or the message of the thrown error. */
+  const live = () => runCall(call as unknown as Call, parts);
+  /** The result, or the message of the error. */
   const ended = async (): Promise<string> => {
-    try {
-      return String(await live());
-    } catch (error) {
-      return (error as Error).message;
-    }
+    const { result, error } = JSON.parse((await live()).pieces.join(""));
+    return error ? error.message : JSON.stringify(result);
   };
   return { told, live, ended };
 }
@@ -104,7 +104,7 @@ function world(given: Given) {
 describe("a call", () => {
   it("is begun, charged and answered without waiting, and recorded last", () => {
     const { told, live } = world({});
-    expect(live()).toBe('"0x1"');
+    expect(live()).toMatchObject({ pieces: ['{"jsonrpc":"2.0","id":1,"result":"0x1"}'] });
     expect(told).toEqual([
       ...["memory", "begin", `charge ${PRICE}`],
       `answer {"address":"${ADDRESS}","block":"latest"}`,
@@ -232,17 +232,17 @@ describe("the end of a call is told as", () => {
     { want: "refused", error: errors.tooMuchWork(3) },
     { want: "unavailable", error: errors.stateUnavailable() },
     { want: "failed", error: errors.internal("r", undefined) },
-    { want: "failed", error: new TypeError("a bug") },
-  ])("$want: $error.message", async ({ want, error }) => {
+    { want: "failed", error: new TypeError("a bug"), message: "internal error" },
+  ])("$want: $error.message", async ({ want, error, message = error.message }) => {
     const later = world({ answer: () => Promise.reject(error) });
-    expect(await later.ended()).toBe(error.message);
+    expect(await later.ended()).toBe(message);
     expect(later.told.at(-1)).toBe(`ended ${want} ${PRICE} 0.25`);
     const now = world({
       answer: () => {
         throw error;
       },
     });
-    expect(await now.ended()).toBe(error.message);
+    expect(await now.ended()).toBe(message);
     expect(now.told.at(-1)).toBe(`ended ${want} ${PRICE} 0.25`);
     expect(now.told.includes("bounded work")).toBe(error.message.includes("calls to nodes"));
     expect(now.told.filter((each) => each === "end")).toHaveLength(1);

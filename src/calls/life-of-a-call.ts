@@ -184,10 +184,8 @@ function answerMessage(
   const { stories } = parts;
   if (stories?.isOn || caller.grant.scope.mayExplain)
     call.story = stories?.begin(caller, lives.isBatch === true, lives.story);
-  return runCall(call, parts, RESPONDING, lives.buffer);
+  return runCall(call, parts, lives.buffer);
 }
-
-const RESPONDING: Ends<RpcResponse> = { answered: succeeded, failed };
 
 function succeeded(
   call: Call,
@@ -313,15 +311,13 @@ export function visibleError(
  * Takes a call through its steps, and records its end. An answer that is ready is returned without a promise; else there
  * is one promise from the method to the response, since a batch has many members.
  *
- * @param ends Make the returned value of a result, or of the thrown error.
  * @param buffer The memory for an answer that is ready at once.
  */
-export function runCall<Told>(
+export function runCall(
   call: Call,
   parts: LifeParts,
-  ends: Ends<Told>,
   buffer?: BatchResponseBuffer,
-): Told | Promise<Told> {
+): RpcResponse | Promise<RpcResponse> {
   const startedAt = parts.clock.now();
   let outcome: BorrowableAnswer;
   try {
@@ -330,34 +326,23 @@ export function runCall<Told>(
     outcome = charged(call, startedAt, parts);
   } catch (error) {
     recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
-    return ends.failed(call, error, parts);
+    return failed(call, error, parts);
   }
   if (!(outcome instanceof Promise)) {
     recordEnd(call, { startedAt, outcome: "ok" }, parts);
-    return ends.answered(call, outcome, parts, buffer);
+    return succeeded(call, outcome, parts, buffer);
   }
   return outcome.then(
     (result) => {
       recordEnd(call, { startedAt, outcome: "ok" }, parts);
-      return ends.answered(call, result, parts);
+      return succeeded(call, result, parts);
     },
     (error: unknown) => {
       recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
-      return ends.failed(call, error, parts);
+      return failed(call, error, parts);
     },
   );
 }
-
-/** The functions that turn the end of a call into the value for the caller of `runCall`. */
-type Ends<Told> = {
-  readonly answered: (
-    call: Call,
-    result: AnswerJson | BorrowedJson,
-    parts: LifeParts,
-    buffer?: BatchResponseBuffer,
-  ) => Told;
-  readonly failed: (call: Call, error: unknown, parts: LifeParts) => Told;
-};
 
 /** In compute units: the price of a forbidden call, or of an invalid message, for its reading. */
 const REFUSED_UNITS = 1;

@@ -196,10 +196,8 @@ export const noCounts = (): Counts =>
 
 /** The counts of one network and method, which the first access creates. */
 function countsIn(totals: Totals, network: string, method: string): Counts {
-  return totals.get(network)?.get(method) ?? begin(totals, network, method);
-}
-
-function begin(totals: Totals, network: string, method: string): Counts {
+  const present = totals.get(network)?.get(method);
+  if (present) return present;
   const methods = totals.get(network) ?? new Map<string, Counts>();
   const counts = noCounts();
   methods.set(method, counts);

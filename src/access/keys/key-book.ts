@@ -6,7 +6,6 @@ import { type KeyContext, readableKey, unmatchedNames } from "../../config/contr
 import {
   asWritten,
   type ConfiguredKey,
-  type KeyRequest,
   type KeySettings,
   keyRequest,
   ownerName,
@@ -139,7 +138,7 @@ export class KeyBook {
   /** @param patch JSON merge patch: null removes a setting, and a setting that is left out stays. */
   update(name: string, patch: unknown): Promise<KeyChanged | KeyRefusal> {
     return this.#changeMade(name, (record) => {
-      const read = this.#read(patched(record.settings, patch), record.settings);
+      const read = this.#read(mergePatch(asWritten(record.settings), patch), record.settings);
       if (read.kind === "mistakes") return read;
       if (read.settings.name !== name) return refusals.mistake("name: cannot be changed");
       return { ...record, settings: read.settings };
@@ -270,11 +269,7 @@ function readKeyRequest(request: unknown, context: RequestContext): ReadRequest 
     : { kind: "mistakes", mistakes };
 }
 
-/** The settings after a JSON merge patch (RFC 7396) over the settings as the file would have them. */
-function patched(settings: KeySettings, patch: unknown): unknown {
-  return mergePatch(asWritten(settings) satisfies KeyRequest, patch);
-}
-
+/** A value after a JSON merge patch (RFC 7396). */
 function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isMapping(patch)) return patch;
   const merged = new Map(isMapping(target) ? Object.entries(target) : []);

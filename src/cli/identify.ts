@@ -8,7 +8,6 @@ import type { Facts } from "../config/short-forms.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { repeat } from "../lib/waiting.ts";
-import { openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
 import {
   type ChainAnswer,
@@ -20,6 +19,7 @@ import {
 } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import { secretsOf } from "../upstream/redact.ts";
+import { stateOf } from "./read-config.ts";
 
 /** In milliseconds: how long silent nodes may delay a start or a reload. */
 export const TIMEOUT_MS = 2_000;
@@ -96,10 +96,8 @@ export class ChainIdentification {
   }
 
   async #find(config: Config, networks: Record<string, NetworkSettings>): Promise<Facts> {
-    const { clock } = this.#parts;
-    const log = { info: () => undefined, warn: () => undefined };
     // If the state cannot be opened, the gateway does not start either, and tells the reason then.
-    this.#state ??= await openState(config, { clock, log }).catch(() => undefined);
+    this.#state ??= await stateOf(config).catch(() => undefined);
     const state = this.#state;
     const found = await Promise.all(
       Object.entries(networks).map(async ([name, settings]) => {

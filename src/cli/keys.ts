@@ -58,8 +58,8 @@ export async function keys(
   }
   const asked = await withHelp(helpOf(word, command), () => readArguments(word, command, rest));
   if (asked.values["help"]) return print(helpOf(word, command));
-  const found = configOf(`keys ${word}`, textOf(asked.values["config"]), environment);
-  const config = await readKnownConfig(found.path, found.environment);
+  const given = textOf(asked.values["config"]);
+  const config = await readKnownConfig(configOf(`keys ${word}`, given, environment));
   const clock = systemClock;
   await withStateOf(config, (state) => {
     const options = { ...configuredIn(config), secret: config.keySecret };

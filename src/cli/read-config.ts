@@ -142,10 +142,7 @@ export function readAgain(
  * Reads a configuration, with the chains that a gateway found out and the state keeps.
  * @throws CommandFailure with one line for each mistake.
  */
-export async function readKnownConfig(
-  path: string | undefined,
-  environment: Environment,
-): Promise<Config> {
+export async function readKnownConfig({ path, environment }: FoundConfig): Promise<Config> {
   const config = readConfig(path, environment);
   const names = Object.keys(config.unidentified ?? {});
   if (names.length === 0) return config;
@@ -189,7 +186,7 @@ function readText(path: string | undefined): string {
 }
 
 /** Opens the state without logging. @throws CommandFailure for one that is damaged, too new, or not writable. */
-async function stateOf(config: Config): Promise<State> {
+export async function stateOf(config: Config): Promise<State> {
   const log = { info: () => undefined, warn: () => undefined };
   return inData(config, () => openState(config, { clock: systemClock, log }));
 }

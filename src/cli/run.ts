@@ -98,23 +98,22 @@ async function runOther(
     return print(versionLine());
   }
   switch (command) {
-    case "dev": {
-      if (configPath) throw new CommandFailure("dev: takes no --config", { exitCode: 2 });
-      const { serve } = await import("./serve.ts");
-      return serve({ configPath, port, urls, isOverDevnet: true }, environment);
-    }
+    case "dev":
     case "serve": {
+      const isOverDevnet = command === "dev";
+      if (isOverDevnet && configPath)
+        throw new CommandFailure("dev: takes no --config", { exitCode: 2 });
       const { serve } = await import("./serve.ts");
-      return serve({ configPath, port, urls, isOverDevnet: false }, environment);
+      return serve({ configPath, port, urls, isOverDevnet }, environment);
     }
     case "init": {
       const { init } = await import("./first-start.ts");
       return init({ urls, configPath }, environment, print);
     }
     case "check": {
-      const found = configOf("check", configPath, environment);
+      const config = await readKnownConfig(configOf("check", configPath, environment));
       const { check } = await import("./check.ts");
-      return check(await readKnownConfig(found.path, found.environment), print);
+      return check(config, print);
     }
     case "methods": {
       const { printAllMethods, printMethodsOfKey } = await import("./methods.ts");
@@ -122,7 +121,7 @@ async function runOther(
       const found = findConfig(configPath, environment);
       if (!found || key === undefined)
         throw new CommandFailure("methods: give --config and --key, or neither", { exitCode: 2 });
-      const config = await readKnownConfig(found.path, environment);
+      const config = await readKnownConfig({ path: found.path, environment });
       return printMethodsOfKey(config, { key, network }, print);
     }
     default:

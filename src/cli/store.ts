@@ -35,7 +35,7 @@ export async function store(
   if (word !== "show" && word !== "forget") throw new WrongUsage(`unknown command store ${word}`);
   const values = optionsIn(rest, OPTIONS);
   const found = configOf(`store ${word}`, values.config, environment);
-  const config = await readKnownConfig(found.path, found.environment);
+  const config = await readKnownConfig(found);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
     throw new WrongUsage(
       `there is no network ${values.network} in ${found.path ?? "the environment"}`,

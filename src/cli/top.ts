@@ -55,8 +55,7 @@ async function adminOf(
       throw new WrongUsage("--url: expected http://host:port of the admin port");
     return { url: url.replace(/\/$/, ""), token };
   }
-  const found = configOf("top", given, environment);
-  const { admin } = await readKnownConfig(found.path, found.environment);
+  const { admin } = await readKnownConfig(configOf("top", given, environment));
   return { url: urlOf(admin.listen, admin.listen.port), token: token ?? admin.token };
 }
 

@@ -243,7 +243,12 @@ export class Endpoint {
   #admit(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
     connections.markAdmitted(request.socket);
-    this.#checkScope(grant, network, request);
+    const rule = grant.scope.forbidsRequest({
+      network: network.facts.name,
+      origin: request.headers.origin,
+      address: () => this.#parts.clientAddress(request),
+    });
+    if (rule) throw errors.rejectedByKey(rule);
     if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
@@ -303,30 +308,18 @@ export class Endpoint {
 
   /** Verifies a token that was not seen before. @throws RpcError for an unknown key; repeated guesses are delayed. */
   async #verifiedGrant(incoming: Omit<EndpointRequest, "requestId">): Promise<Grant> {
-    const { tokens } = this.#parts;
-    const { key = "" } = incoming.route;
+    const { tokens, refusals } = this.#parts;
+    const { request, route, scope } = incoming;
+    const { key = "" } = route;
     if (tokens?.isOne(key)) {
       const outcome = await tokens.verify(key);
       if (outcome === "unavailable") throw errors.tokensUnavailable();
-      const grant = outcome === "verified" ? this.#grantOf(incoming.route) : undefined;
+      const grant = outcome === "verified" ? this.#grantOf(route) : undefined;
       if (grant) return grant;
     }
-    throw await this.#refuseKey(incoming);
-  }
-
-  #refuseKey({ request, scope }: Omit<EndpointRequest, "requestId">): Promise<RpcError> {
     request.resume(); // Node notices that the caller left only while it reads the body
-    this.#parts.refusals.countGuess(request);
-    return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
-  }
-
-  #checkScope(grant: Grant, network: CallableNetwork, request: CallerRequest): void {
-    const rule = grant.scope.forbidsRequest({
-      network: network.facts.name,
-      origin: request.headers.origin,
-      address: () => this.#parts.clientAddress(request),
-    });
-    if (rule) throw errors.rejectedByKey(rule);
+    refusals.countGuess(request);
+    throw await refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
   }
 }
 

@@ -76,26 +76,23 @@ async function payFor(
   if (paid > 0) await pay(paid);
   const body = await readBody(incoming, options, parts);
   if (body === CALLER_GONE) return body;
-  const units = unitsOfBytes(body.length) - paid;
-  if (units > 0) await pay(units);
+  await pay(unitsOfBytes(body.length) - paid);
   return body;
 }
 
 /** Pays for a body that was read already. @throws RpcError 429 when the key has too few units left. */
-export async function payForBytes(
+export const payForBytes = (
   bytes: number,
   payer: Pick<PaidBodyOptions, "grant" | "network">,
   clock: Pick<Clock, "now">,
-): Promise<void> {
-  const units = unitsOfBytes(bytes);
-  if (units > 0) await payUnits(units, payer, clock);
-}
+): Promise<void> => payUnits(unitsOfBytes(bytes), payer, clock);
 
 async function payUnits(
   units: number,
   { grant: { meter, usage }, network }: Pick<PaidBodyOptions, "grant" | "network">,
   clock: Pick<Clock, "now">,
 ): Promise<void> {
+  if (units <= 0) return;
   const short = await meter.charge(units, clock.now());
   if (short) throw errors.rateLimited(short);
   usage.recordUnits(network, units);

@@ -51,22 +51,16 @@ export const json = <Schema extends z.ZodType>(schema: Schema, description: stri
   content: { "application/json": { schema } },
 });
 
-type Failure = {
-  description: string;
-  content: { "application/problem+json": { schema: typeof problem } };
-};
-
 /** The error responses of a route, with those that every route has: 401, 403 and 429. */
 export const failures = <Status extends number>(...statuses: readonly Status[]) =>
   Object.fromEntries(
-    [401, 403, 429, ...statuses].sort().map((code) => [
-      code,
-      {
-        description: STATUS_CODES[code] ?? "",
-        content: { "application/problem+json": { schema: problem } },
-      },
-    ]),
-  ) as Record<Status | 401 | 403 | 429, Failure>;
+    [401, 403, 429, ...statuses].sort().map((code) => [code, failure(code)]),
+  ) as Record<Status | 401 | 403 | 429, ReturnType<typeof failure>>;
+
+const failure = (code: number) => ({
+  description: STATUS_CODES[code] ?? "",
+  content: { "application/problem+json": { schema: problem } },
+});
 
 /** The key's name in the path. */
 const keyParameter = z.object({

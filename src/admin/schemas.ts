@@ -65,15 +65,15 @@ export const madeKey = z
   })
   .openapi("MadeKey");
 
+const mistakes = listOf(z.string()).describe("The mistakes, one line each, with their paths.");
+
 export const problem = z
   .strictObject({
     type: z.literal("about:blank"),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    mistakes: listOf(z.string())
-      .optional()
-      .describe("The mistakes, one line each, with their paths."),
+    mistakes: mistakes.optional(),
     requestId: z
       .string()
       .optional()
@@ -354,7 +354,6 @@ export const slowCalls = z.strictObject({ calls: listOf(slowCall) }).openapi("Ca
 const changed = listOf(z.string()).describe(
   "The changed settings, one line each, without secrets; empty when nothing changed.",
 );
-const mistakes = listOf(z.string()).describe("The mistakes, one line each, with their paths.");
 
 export const checked = z
   .strictObject({ mistakes, changed })
@@ -431,10 +430,7 @@ export const tried = z
       .describe(
         "The story of the call; left out when the request was refused before the call began.",
       ),
-    cost: z
-      .number()
-      .optional()
-      .describe("The cost by the configured prices; left out when there are none."),
+    cost: counts.cost,
     currency: z.string().optional(),
   })
   .openapi("TriedCall");

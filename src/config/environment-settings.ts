@@ -1,8 +1,9 @@
 // Settings from the environment, which override the file: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
 // `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` has the upstreams of eth-mainnet.
 import { parseDocument } from "yaml";
-import { type JsonSchema, schemaAt } from "./schema.ts";
+import { type JsonSchema, knownSettings, schemaAt } from "./schema.ts";
 import type { Environment, Path } from "./setting-names.ts";
+import { namesAsMapping } from "./short-forms.ts";
 import { isMapping } from "./units.ts";
 
 export type EnvironmentSetting = { readonly variable: string; readonly path: Path };
@@ -42,7 +43,7 @@ function pathOf(variable: string): Path | undefined {
   const words = variable.slice(PREFIX.length).split("__");
   const path: PropertyKey[] = [];
   for (const word of words) {
-    const known = Object.keys(schemaAt(path)?.properties ?? {});
+    const known = knownSettings(path);
     const name = known.find(
       (each) => each.toLowerCase() === word.toLowerCase().replaceAll("_", ""),
     );
@@ -80,13 +81,7 @@ function put(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
     list[step] = put(list[step], rest, value);
     return Array.from(list, (each) => each ?? null);
   }
-  const mapping = mappingOf(config);
+  const whole = namesAsMapping(config);
+  const mapping = isMapping(whole) ? whole : {};
   return { ...mapping, [step]: put(mapping[String(step)], rest, value) };
-}
-
-/** The mapping itself; a list of names, which `networks` may be, as a mapping. */
-function mappingOf(config: unknown): Record<string, unknown> {
-  if (isMapping(config)) return config;
-  const areNames = Array.isArray(config) && config.every((name) => typeof name === "string");
-  return areNames ? Object.fromEntries(config.map((name) => [name, {}])) : {};
 }

@@ -59,8 +59,7 @@ export function writtenOut(
   const { networks, defaults: given } = config;
   // Invalid defaults are left out here, so that their mistakes are told once, not for each network.
   const common = isMapping(given) && defaults.safeParse(given).success ? given : {};
-  const areNames = Array.isArray(networks) && networks.every((name) => typeof name === "string");
-  const all = areNames ? Object.fromEntries(networks.map((name) => [name, {}])) : networks;
+  const all = namesAsMapping(networks);
   if (!isMapping(all)) return { value: config, mistakes };
   const options = { common, facts, through, mistakes };
   const whole = Object.entries(all).map(([name, network]) => [
@@ -68,6 +67,12 @@ export function writtenOut(
     isMapping(network ?? {}) ? networkWrittenOut(name, network ?? {}, options) : network,
   ]);
   return { value: { ...config, networks: Object.fromEntries(whole) }, mistakes };
+}
+
+/** A list of names, which `networks` may be, as a mapping; any other value as it is. */
+export function namesAsMapping(value: unknown): unknown {
+  const areNames = Array.isArray(value) && value.every((name) => typeof name === "string");
+  return areNames ? Object.fromEntries(value.map((name) => [name, {}])) : value;
 }
 
 function networkWrittenOut(name: string, network: object, options: WriteOut): Mapping {

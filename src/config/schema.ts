@@ -153,11 +153,13 @@ export const configSchema = z
 function byWhatIsKnown<Settings extends { chainId: number }>(
   all: Readonly<Record<string, Settings>>,
 ): { networks: Record<string, Settings>; unidentified?: Record<string, Settings> } {
-  const isKnown = ({ chainId }: Settings): boolean => chainId !== UNKNOWN_CHAIN;
-  const those = (are: boolean): Record<string, Settings> =>
-    Object.fromEntries(Object.entries(all).filter(([, each]) => isKnown(each) === are));
-  const areAllKnown = Object.values(all).every(isKnown);
-  return { networks: those(true), ...(areAllKnown ? {} : { unidentified: those(false) }) };
+  const { known = [], unknown } = Object.groupBy(Object.entries(all), ([, { chainId }]) =>
+    chainId === UNKNOWN_CHAIN ? "unknown" : "known",
+  );
+  return {
+    networks: Object.fromEntries(known),
+    ...(unknown && { unidentified: Object.fromEntries(unknown) }),
+  };
 }
 
 /** The complete settings: all defaults are filled in, and names contain their units. */

@@ -66,9 +66,8 @@ export class Stories {
   /** Whether every call has a story. */
   isOn = false;
   #options: StoriesOptions;
-  /** A ring buffer: once it is full, each call overwrites the oldest one. */
+  /** The slow and failed calls, oldest first. */
   #slowCalls: SlowCall[] = [];
-  #oldest = 0;
   readonly #ids = new TraceIds();
   readonly #parts: StoriesParts;
 
@@ -80,10 +79,8 @@ export class Stories {
 
   reconfigure(options: StoriesOptions): void {
     const { tail, tracing } = options;
-    const kept = tail.calls === 0 ? [] : this.slowCalls.slice(0, tail.calls).reverse();
     this.#options = options;
-    this.#slowCalls = kept;
-    this.#oldest = 0;
+    this.#slowCalls = tail.calls === 0 ? [] : this.#slowCalls.slice(-tail.calls);
     this.isOn = tail.calls > 0 || tracing !== undefined;
   }
 
@@ -139,24 +136,17 @@ export class Stories {
 
   /** The slow and failed calls, newest first. */
   get slowCalls(): readonly SlowCall[] {
-    return [
-      ...this.#slowCalls.slice(this.#oldest),
-      ...this.#slowCalls.slice(0, this.#oldest),
-    ].reverse();
+    return this.#slowCalls.toReversed();
   }
 
   #keep(story: Story, most: number): void {
     const { network, key, requestId, trace } = story.options;
-    const call = {
+    this.#slowCalls.push({
       at: isoText(story.begunAtWallMs),
       ...{ network, key, request: requestId, trace: trace?.traceId },
       ...summaryOf(story),
-    };
-    if (this.#slowCalls.length < most) this.#slowCalls.push(call);
-    else {
-      this.#slowCalls[this.#oldest] = call;
-      this.#oldest = (this.#oldest + 1) % most;
-    }
+    });
+    if (this.#slowCalls.length > most) this.#slowCalls.shift();
   }
 
   #traceFor({ headers = {}, channel }: StoryCaller): TraceContext | undefined {

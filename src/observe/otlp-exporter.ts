@@ -36,9 +36,8 @@ export function spanExporter(options: TraceSenderOptions): SpanExporter {
     "service.instance.id": instance,
     ...attributes,
   });
-  const agent = url.startsWith("https:")
-    ? new HttpsAgent({ keepAlive: true, maxSockets: MOST_AT_ONCE })
-    : new HttpAgent({ keepAlive: true, maxSockets: MOST_AT_ONCE });
+  const Agent = url.startsWith("https:") ? HttpsAgent : HttpAgent;
+  const agent = new Agent({ keepAlive: true, maxSockets: MOST_AT_ONCE });
   const exporter = new OTLPTraceExporter({
     url,
     headers: { ...headers },

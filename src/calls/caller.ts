@@ -62,8 +62,6 @@ export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
   return { ...facts, limits: { ...facts.limits, upstreamCalls: own, logs: range } };
 }
 
-type ViewOfChain = { readonly chain: ChainView };
-
 /** The view where nodes tell the head: no chain is followed, or the followed chain may be behind the nodes. */
 type ViewOfNodes = {
   readonly chain: undefined;
@@ -73,7 +71,7 @@ type ViewOfNodes = {
 };
 
 /** The view of a call, or of all members of a batch: the chain at the time of the first question. */
-export type SharedView = (ViewOfChain | ViewOfNodes) & {
+export type SharedView = ({ readonly chain: ChainView } | ViewOfNodes) & {
   readonly staleness?: Staleness | undefined;
   /** Makes one node answer all members that name a tag, since each node has its own newest block. */
   readonly session: Session | undefined;

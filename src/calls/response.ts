@@ -24,20 +24,19 @@ export type RpcResponse = {
   readonly buffer?: Pick<BatchResponseBuffer, "bytes" | "giveBack"> | undefined;
 };
 
-/** The response with one error. @param id JSON text; `null` for an error before any message was read. */
+/**
+ * The response with one error.
+ *
+ * @param id JSON text, with the characters that the caller sent; `null` for an error before any message was read.
+ */
 export function refusal(id: string, error: RpcError): RpcResponse {
-  const pieces = [failure(id, error)];
+  const { code, message, data } = error;
+  const json = error.json ?? JSON.stringify({ code, message, data });
+  const pieces = [`{"jsonrpc":"2.0","id":${id},"error":${json}}`];
   const response = { status: error.status, pieces, bytes: lengthOf(pieces) };
   if (error.status === 429) return { ...response, rateLimit: error.data as RateLimit };
   return error.retryAfter === undefined ? response : { ...response, retryAfter: error.retryAfter };
 }
-
-/** @param id JSON text, with the characters that the caller sent. */
-const failure = (id: string, error: RpcError): string =>
-  `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
-
-const errorObject = ({ code, message, data }: RpcError): string =>
-  JSON.stringify(data === undefined ? { code, message } : { code, message, data });
 
 /** Adds the explanation, for a header or as a member of the envelope. @param explanation JSON in ASCII. */
 export function explained(

@@ -146,9 +146,8 @@ export class KeyBook {
   }
 
   #read(request: unknown, before?: KeySettings): ReadRequest {
-    const { networks, openMethods } = this.#configured;
     const wallTimeMs = this.#parts.clock.wallTime();
-    return readKeyRequest(request, { networks, openMethods, before, wallTimeMs });
+    return readKeyRequest(request, { ...this.#configured, before, wallTimeMs });
   }
 
   #configuredKey(name: string): ConfiguredKey | undefined {

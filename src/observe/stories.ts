@@ -12,13 +12,7 @@ import {
   type StorySummary,
   summaryOf,
 } from "./story.ts";
-import {
-  type RemoteContext,
-  readTraceContext,
-  TraceContext,
-  type TraceHeaders,
-  TraceIds,
-} from "./trace-context.ts";
+import { readTraceContext, TraceContext, type TraceHeaders, TraceIds } from "./trace-context.ts";
 
 export type StoriesOptions = {
   /** Settings of the slow and failed calls that were answered last. */
@@ -154,14 +148,9 @@ export class Stories {
     if (!tracing) return undefined;
     // A WebSocket may be open for days, so its messages do not belong to the trace of its handshake.
     const parent = channel === undefined ? readTraceContext(headers) : undefined;
-    const isSampled = this.#isSampled(parent, tracing);
+    const isSampled =
+      parent && tracing.followsCallers ? parent.isSampled : this.#parts.chance() < tracing.sample;
     return new TraceContext({ parent, isSampled }, this.#ids);
-  }
-
-  #isSampled(parent: RemoteContext | undefined, options: SamplingOptions): boolean {
-    return parent && options.followsCallers
-      ? parent.isSampled
-      : this.#parts.chance() < options.sample;
   }
 }
 

@@ -16,13 +16,12 @@ type Metric = { readonly name: string; readonly type: string; readonly values: r
 /** The metrics of each process, by its name. */
 export type Measured = ReadonlyMap<string, readonly object[]>;
 
-const TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const CALLS_PER_CALL = "headgate_upstream_calls_per_call";
 /** Metrics whose sum over processes means nothing, such as the start time of a process. */
 const OF_ONE_PROCESS = /^(process_start_time_seconds|nodejs_version_info)$/;
 
 export class CombinedMetrics {
-  readonly contentType = TYPE;
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
   /** The counters and histograms of processes that ended. */
   #ended: readonly object[] = [];
   /** The last metrics of each process, used when it does not answer. */

@@ -251,7 +251,8 @@ class Demand {
   #sinceMs: number;
   /** Units per millisecond in the measurement before. */
   #before = 0;
-  #waitingUnits = 0;
+  /** The units of the calls that wait for the reservation. */
+  waitingUnits = 0;
   #leastWaiting = Number.POSITIVE_INFINITY;
   /** The units that a reservation should hold. The target at most doubles from one reservation to the next. */
   #target = 0;
@@ -270,17 +271,13 @@ class Demand {
 
   /** To be called when a call waits for the reservation. */
   wait(units: number): void {
-    this.#waitingUnits += units;
+    this.waitingUnits += units;
     this.#leastWaiting = Math.min(this.#leastWaiting, units);
-  }
-
-  get waitingUnits(): number {
-    return this.#waitingUnits;
   }
 
   /** The units to ask for, by a process that holds `held`, of a limit that gives at most `most` a second. */
   wanted(held: number, nowMs: number, most: number): { least: number; wanted: number } {
-    const waiting = this.#waitingUnits;
+    const waiting = this.waitingUnits;
     const lookMs = nowMs - this.#sinceMs;
     const before = lookMs > 2 * RESERVATION_MS ? 0 : this.#before;
     const perMs = Math.max(before, this.#askedUnits / Math.max(lookMs, RESERVATION_MS));
@@ -296,7 +293,7 @@ class Demand {
     this.#target = wanted;
     // For an occasional call no units are reserved ahead: they would only go back unused.
     this.lowWater = this.#calls > 1 ? wanted / 2 : 0;
-    this.#waitingUnits = 0;
+    this.waitingUnits = 0;
     this.#leastWaiting = Number.POSITIVE_INFINITY;
     const lookMs = nowMs - this.#sinceMs;
     if (lookMs < RESERVATION_MS) return;

@@ -43,13 +43,13 @@ export const MOST_TRIES = { ofToken: 5, ofAll: 12 };
 
 export function addTryAnswers(app: AdminApp, parts: TryParts): void {
   const { prices, log } = parts;
-  const trials = boundedTrials(parts);
+  const tryBounded = boundedTry(parts);
   app.openapi(tryRoutes.try, async (context) => {
     const asked = await readBodyAs(context, tryRequest);
     const { network, key, params = [] } = asked;
     const requestId = context.get("requestId");
     const by = context.get("operator").name;
-    const outcome = await trials.try({ ...asked, params, requestId }, by);
+    const outcome = await tryBounded({ ...asked, params, requestId }, by);
     if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
     const { explanation, json: answer, kind: _, ...told } = outcome;
     const story = explanation === undefined ? undefined : storyIn(explanation);
@@ -66,32 +66,28 @@ export function addTryAnswers(app: AdminApp, parts: TryParts): void {
   });
   app.openapi(tryRoutes.methods, async (context) => {
     const asked = context.req.valid("query");
-    const document = await trials.describe(asked);
+    const document = await parts.trials.describe(asked);
     if (document === undefined) throw unknown("network or key", asked);
     return context.body(document, 200, { "Content-Type": "application/json" }) as never;
   });
 }
 
-/** Refuses too many tries at once, before the key is charged. */
-function boundedTrials({ trials, metrics }: Pick<TryParts, "trials" | "metrics">) {
+/** Refuses too many tries at once, before the key is charged. @returns A function that throws Problem 429 then. */
+function boundedTry({ trials, metrics }: Pick<TryParts, "trials" | "metrics">) {
   /** The names of the tokens whose tries run. */
   const running: string[] = [];
-  return {
-    describe: trials.describe.bind(trials),
-    /** @throws Problem 429 */
-    try: async (asked: TriedCall, by: string) => {
-      const own = running.filter((name) => name === by).length;
-      if (own >= MOST_TRIES.ofToken || running.length >= MOST_TRIES.ofAll) {
-        metrics.adminRefused("tries");
-        throw problems.tooManyTries(MOST_TRIES);
-      }
-      running.push(by);
-      try {
-        return await trials.try(asked);
-      } finally {
-        running.splice(running.indexOf(by), 1);
-      }
-    },
+  return async (asked: TriedCall, by: string) => {
+    const own = running.filter((name) => name === by).length;
+    if (own >= MOST_TRIES.ofToken || running.length >= MOST_TRIES.ofAll) {
+      metrics.adminRefused("tries");
+      throw problems.tooManyTries(MOST_TRIES);
+    }
+    running.push(by);
+    try {
+      return await trials.try(asked);
+    } finally {
+      running.splice(running.indexOf(by), 1);
+    }
   };
 }
 

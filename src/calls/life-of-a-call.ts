@@ -107,10 +107,9 @@ export class BodyAnswerer {
   }
 
   #answerBatch(messages: readonly Message[], caller: Caller): RpcResponse | Promise<RpcResponse> {
-    const { memory, turns, costs } = this.#parts;
+    const { memory, turns, costs, stories } = this.#parts;
     const { scope, meter } = caller.grant;
     const sizes = this.#sizes;
-    const { stories } = this.#parts;
     const story = stories?.isOn ? stories.beginBatch(caller) : undefined;
     const callParts = partsOfBatch(caller, messages.length, this.#parts);
     const buffer = new BatchResponseBuffer(messages.length);

@@ -151,10 +151,11 @@ export async function noteChange(
   await audit.note({ who, from: address }, change);
 }
 
-type ShownUpstream = Status["networks"][number]["upstreams"][number];
-
 /** The status of one upstream: a part of its snapshot, copied field by field. */
-export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
+export function shownUpstream(
+  snapshot: UpstreamSnapshot,
+  isUsable: boolean,
+): Status["networks"][number]["upstreams"][number] {
   const { upstream, head, lagBlocks, lagSeconds, isOnOtherBranch, drained } = snapshot;
   const { inFlight, lackedMethods, lacked, reaches } = snapshot;
   const { perSecond, pausedForMs, monthUsed, monthLeft } = snapshot.budget;

@@ -52,13 +52,11 @@ export async function check(config: Config, print: Print): Promise<void> {
   }
 }
 
-type Networks = Readonly<Record<string, NetworkSettings>>;
-
 /** Adds the networks whose nodes tell their chain. The upstreams of networks with an unknown chain are unusable. */
 async function withFoundNetworks(
   config: Config,
   print: Print,
-): Promise<{ networks: Networks; unusable: number }> {
+): Promise<{ networks: Config["networks"]; unusable: number }> {
   const networks = { ...config.networks };
   let unusable = 0;
   const parts = { clock: systemClock };

@@ -3,8 +3,6 @@ import { stripVTControlCharacters, styleText } from "node:util";
 import type { LiveStatus } from "../admin/schemas.ts";
 import { table } from "./table.ts";
 
-type Network = LiveStatus["networks"][number];
-
 export type TopOptions = {
   /** The gateway's admin URL. */
   readonly url: string;
@@ -62,7 +60,7 @@ function networkLines({ networks }: LiveStatus): readonly Line[] {
   return [{ text: "" }, { text: header }, ...shown];
 }
 
-const needsALook = ({ isReady, isStale, perSecond }: Network): boolean =>
+const needsALook = ({ isReady, isStale, perSecond }: LiveStatus["networks"][number]): boolean =>
   !isReady || isStale || perSecond.failed > 0;
 
 const NODE_HEADER = [

@@ -161,9 +161,7 @@ function plainValue(text: string, document: Document): unknown {
   return text;
 }
 
-type TextAt = { scalar: Scalar<string>; path: Path };
-
-function* textsOf(node: unknown, path: Path): Generator<TextAt> {
+function* textsOf(node: unknown, path: Path): Generator<{ scalar: Scalar<string>; path: Path }> {
   if (isScalar(node)) {
     if (isText(node)) yield { scalar: node, path };
   } else if (isSeq<Node>(node)) {

@@ -6,8 +6,6 @@ import type { Clock } from "../../lib/clock.ts";
 import { type Bounds, TokenBucket } from "../../lib/token-bucket.ts";
 import { Reservation, type ReservationParts } from "./reservation.ts";
 
-type Found = ReturnType<Reservation["find"]>;
-
 type AllowanceState = {
   readonly limit: number;
   readonly remaining: number;
@@ -88,7 +86,7 @@ export class Allowance {
   }
 
   /** Looks for units that a call lacks. @returns "coming" when a reservation is under way that may bring enough. */
-  find(units: number, nowMs: number): Found {
+  find(units: number, nowMs: number): ReturnType<Reservation["find"]> {
     if (nowMs >= this.#endsAtMs) {
       this.#beginAnew();
       if (!this.lacks(units, nowMs)) return "enough";

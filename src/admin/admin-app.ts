@@ -376,16 +376,12 @@ function addUsageReports(app: AdminApp, parts: AdminAppParts): void {
     if (report.rows.length === 0) await keyOf(key, parts);
     return answerUsageReport(context, report, { format, rows });
   });
-  app.openapi(operationRoutes.usageHours, async (context) =>
-    context.json(await hoursOf(parts, context.req.valid("param").name), 200),
-  );
-}
-
-/** The usage of a key by hour. @throws Problem 404 for a key that is unknown and has no usage. */
-async function hoursOf({ state, keys, clock }: AdminAppParts, key: string) {
-  const hours = await readUsageHours(state, { key, nowMs: clock.wallTime() });
-  if (hours.every(({ calls, refused }) => calls + refused === 0)) await keyOf(key, { keys });
-  return { hours };
+  app.openapi(operationRoutes.usageHours, async (context) => {
+    const { name: key } = context.req.valid("param");
+    const hours = await readUsageHours(parts.state, { key, nowMs: parts.clock.wallTime() });
+    if (hours.every(({ calls, refused }) => calls + refused === 0)) await keyOf(key, parts);
+    return context.json({ hours }, 200);
+  });
 }
 
 /** Enough days to begin with the first of this month a year ago. */

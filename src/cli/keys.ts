@@ -148,15 +148,15 @@ type KeysCommand = {
 const MOST_DAYS = 3660;
 
 const change = (
+  act: "revoke" | "disable" | "enable",
   summary: string,
-  ask: (name: string, book: KeyBook) => ReturnType<KeyBook["revoke"]>,
   done: string,
 ): KeysCommand => ({
   summary,
   takesName: "always",
   options: ["json"],
   run: async ({ name, values }, { book, note, print }) => {
-    const { key } = orRefused(await ask(name, book));
+    const { key } = orRefused(await book[act](name));
     await note({ what: `a key was ${done.split(" ", 1)[0]}`, key: name });
     print(values["json"] ? json(key) : `The key ${name} is ${done}.`);
   },
@@ -217,13 +217,9 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
       print(madeAs(values, made));
     },
   },
-  revoke: change("ends a key for good", (name, book) => book.revoke(name), "revoked for good"),
-  disable: change(
-    "refuses the key until it is enabled again",
-    (name, book) => book.disable(name),
-    "disabled",
-  ),
-  enable: change("enables a disabled key again", (name, book) => book.enable(name), "enabled"),
+  revoke: change("revoke", "ends a key for good", "revoked for good"),
+  disable: change("disable", "refuses the key until it is enabled again", "disabled"),
+  enable: change("enable", "enables a disabled key again", "enabled"),
   usage: {
     summary: "shows the usage of one key, or of every key",
     takesName: "perhaps",

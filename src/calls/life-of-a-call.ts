@@ -249,7 +249,7 @@ function endStory(
   stories?.ended(story, {
     method: call.label,
     id: call.message.id.slice(0, MOST_ID),
-    outcome: error ? outcomeOf(error) : "ok",
+    outcome: outcomeOf(error),
     code: error?.code,
     source: call.hasOnlyJoined ? "merged" : source,
     proof,
@@ -324,20 +324,20 @@ export function runCall(
     call.story?.reached("authorized");
     outcome = charged(call, startedAt, parts);
   } catch (error) {
-    recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
+    recordEnd(call, { startedAt, error }, parts);
     return failed(call, error, parts);
   }
   if (!(outcome instanceof Promise)) {
-    recordEnd(call, { startedAt, outcome: "ok" }, parts);
+    recordEnd(call, { startedAt }, parts);
     return succeeded(call, outcome, parts, buffer);
   }
   return outcome.then(
     (result) => {
-      recordEnd(call, { startedAt, outcome: "ok" }, parts);
+      recordEnd(call, { startedAt }, parts);
       return succeeded(call, result, parts);
     },
     (error: unknown) => {
-      recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
+      recordEnd(call, { startedAt, error }, parts);
       return failed(call, error, parts);
     },
   );
@@ -400,14 +400,12 @@ function answer(call: Call): BorrowableAnswer {
   return call.method.answer(args, call);
 }
 
-type End = {
-  readonly startedAt: number;
-  readonly outcome: CallRecord["outcome"];
-  readonly error?: unknown;
-};
-
-function recordEnd(call: Call, end: End, { clock, metrics, log }: LifeParts): void {
-  const { startedAt, outcome, error } = end;
+function recordEnd(
+  call: Call,
+  { startedAt, error }: { readonly startedAt: number; readonly error?: unknown },
+  { clock, metrics, log }: LifeParts,
+): void {
+  const outcome = outcomeOf(error);
   if (call.isRunning) call.caller.grant.meter.end();
   const seconds = (clock.now() - startedAt) / 1000;
   const { label: method, computeUnits } = call;
@@ -422,7 +420,9 @@ function recordEnd(call: Call, end: End, { clock, metrics, log }: LifeParts): vo
   }
 }
 
+/** @param error undefined: the call succeeded. */
 const outcomeOf = (error: unknown): CallRecord["outcome"] => {
+  if (error === undefined) return "ok";
   if (!(error instanceof RpcError) || error.status === 500) return "failed";
   return error.status > 500 ? "unavailable" : "refused";
 };

@@ -281,24 +281,20 @@ export class Endpoint {
     return name === undefined ? undefined : networks.get(name);
   }
 
-  #networkOf({ route, request, scope }: EndpointRequest): CallableNetwork {
-    const network = this.#findNetwork({ route, request });
-    if (!network) throw this.#whyNoNetwork({ route, request });
-    scope.occupy(network.requests);
+  #networkOf(incoming: EndpointRequest): CallableNetwork {
+    const network = this.#findNetwork(incoming);
+    if (!network) {
+      const { networkOfHost, isUnidentified } = this.#parts;
+      const name = incoming.route.network ?? networkOfHost(incoming.request.headers.host);
+      throw isUnidentified?.(name) ? errors.unidentifiedNetwork() : errors.unknownNetwork();
+    }
+    incoming.scope.occupy(network.requests);
     return network;
   }
 
-  #whyNoNetwork({ route, request }: Asked): RpcError {
-    const { networkOfHost, isUnidentified } = this.#parts;
-    const name = route.network ?? networkOfHost(request.headers.host);
-    return isUnidentified?.(name) ? errors.unidentifiedNetwork() : errors.unknownNetwork();
-  }
-
   /** The current grant and network of a WebSocket; each is undefined where it does not exist any more. */
-  payerOf({ route, request }: Asked) {
-    const grant = this.#grantOf(route);
-    const network = this.#findNetwork({ route, request });
-    return { grant, network };
+  payerOf(asked: Asked) {
+    return { grant: this.#grantOf(asked.route), network: this.#findNetwork(asked) };
   }
 
   /** The grant of a key; undefined for a key that is missing, unknown or expired. */

@@ -83,7 +83,9 @@ export class Scope {
   forbidsRequest({ network, origin, address }: RequestContext): RequestRule | undefined {
     if (this.#networks && !this.#networks.has(network)) return "networks";
     if (this.#isOrigin && !this.#isOrigin(origin)) return "origins";
-    return this.#isAddress && !this.#isFrom(address()) ? "addresses" : undefined;
+    if (!this.#isAddress) return undefined;
+    const from = address();
+    return from !== undefined && this.#isAddress(from) ? undefined : "addresses";
   }
 
   /**
@@ -123,10 +125,6 @@ export class Scope {
   #isOpen(method: string, kind: MethodKind | undefined): boolean {
     if (!this.#isMethod || this.#isMethod.named(method)) return true;
     return (kind === undefined || opensByPattern(kind)) && this.#isMethod.fitting(method);
-  }
-
-  #isFrom(address: string | undefined): boolean {
-    return address !== undefined && this.#isAddress?.(address) === true;
   }
 }
 

@@ -3,7 +3,7 @@
 import { userInfo } from "node:os";
 import { type Actor, AuditTrail, actorHere, MOST_ENTRIES } from "../access/audit-trail.ts";
 import type { Environment } from "../config/setting-names.ts";
-import { type Clock, systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 import { configOf, optionsIn, readConfig, WrongUsage, withStateOf } from "./read-config.ts";
 import { table } from "./table.ts";
@@ -25,7 +25,7 @@ export async function audit(
     throw new WrongUsage(`--limit: expected a number from 1 to ${MOST_ENTRIES}`);
   const found = configOf("audit", config, environment);
   const { entries } = await withStateOf(readConfig(found.path, found.environment), (state) =>
-    auditTrailOf(state, systemClock).read({ limit: Number(limit) }),
+    auditTrailOf(state).read({ limit: Number(limit) }),
   );
   if (json) return print(JSON.stringify(entries, null, 2));
   const rows = entries.map(({ at, who, from, what, key = "", details = [] }) => [
@@ -36,9 +36,9 @@ export async function audit(
 }
 
 /** The audit trail for commands. Entries that the state does not take go to stderr; their changes were made. */
-export const auditTrailOf = (state: State, clock: Pick<Clock, "wallTime">): AuditTrail =>
+export const auditTrailOf = (state: State): AuditTrail =>
   new AuditTrail({
-    ...{ state, clock },
+    ...{ state, clock: systemClock },
     log: {
       error: (about: object) =>
         void process.stderr.write(

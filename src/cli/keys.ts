@@ -64,7 +64,7 @@ export async function keys(
   await withStateOf(config, (state) => {
     const options = { ...configuredIn(config), secret: config.keySecret };
     const book = new KeyBook(options, { state, clock });
-    const audit = auditTrailOf(state, clock);
+    const audit = auditTrailOf(state);
     const note: KeysParts["note"] = (noted) => audit.note(commandLine(), noted);
     return command.run(asked, { book, note, state, config, clock, print });
   });

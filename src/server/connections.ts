@@ -109,7 +109,8 @@ export class Connections {
 
   /** Whether the connection ends with its current answer, as a stranger's does while connections are scarce. */
   endsAfterAnswer(socket: Socket): boolean {
-    return this.#isScarce && this.#places.get(socket)?.isKnown !== true;
+    const areScarce = this.#size >= this.#limits.strangers;
+    return areScarce && !this.isKnown(socket);
   }
 
   /** Ends the connections on which no byte ever came: Node does not count those as idle. */
@@ -119,10 +120,6 @@ export class Connections {
 
   get #size(): number {
     return this.#strangers.size + this.#known.size;
-  }
-
-  get #isScarce(): boolean {
-    return this.#size >= this.#limits.strangers;
   }
 
   #roomFor({ subscriber }: Place): Admission {

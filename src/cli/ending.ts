@@ -126,8 +126,7 @@ export class ProcessEnding {
 export class ProcessReplacement {
   readonly #earlier: Replaced;
   /** The unexpected errors, those of the replaced processes included. */
-  #rejections: number;
-  #exceptions: number;
+  readonly #errors: Record<UnexpectedKind, number>;
   #next: "stay away" | "replace" | "fail" = "stay away";
   readonly #startedAt: number;
   readonly #environment: Environment;
@@ -136,8 +135,8 @@ export class ProcessReplacement {
   constructor(environment: Environment, { clock }: { clock: Pick<Clock, "now"> }) {
     this.#environment = environment;
     this.#earlier = replacedIn(environment);
-    this.#rejections = this.#earlier.rejections;
-    this.#exceptions = this.#earlier.exceptions;
+    const { rejections: rejection, exceptions: exception } = this.#earlier;
+    this.#errors = { rejection, exception };
     this.#clock = clock;
     this.#startedAt = clock.now();
   }
@@ -150,8 +149,7 @@ export class ProcessReplacement {
 
   /** Counts an unexpected error. @returns Whether this process must end now. */
   count(kind: UnexpectedKind): boolean {
-    if (kind === "rejection") this.#rejections += 1;
-    else this.#exceptions += 1;
+    this.#errors[kind] += 1;
     const aliveMs = this.#clock.now() - this.#startedAt;
     const next = whatNext(kind, { aliveMs, wasReplaced: this.#earlier.isReplaced });
     if (next === "go on") return false;
@@ -170,9 +168,7 @@ export class ProcessReplacement {
   end(code: number): never {
     if (this.#next === "fail") return endProcess(1);
     if (this.#next === "stay away") return endProcess(code);
-    return replaceProcess(this.#environment, {
-      rejections: this.#rejections,
-      exceptions: this.#exceptions,
-    });
+    const { rejection: rejections, exception: exceptions } = this.#errors;
+    return replaceProcess(this.#environment, { rejections, exceptions });
   }
 }

@@ -36,10 +36,7 @@ export type Urgency = {
   readonly exceedsLearnedLimit?: boolean;
 };
 
-export type NodeCall = Pick<
-  NodeRequest,
-  "turn" | "maxBytes" | "holder" | "unsubscribe" | "headers"
-> & {
+export type NodeCall = Pick<NodeRequest, "turn" | "maxBytes" | "holder" | "headers"> & {
   readonly method: string;
   readonly paramsJson: string;
   readonly purpose: UpstreamRecord["purpose"];
@@ -122,10 +119,10 @@ export class NodeRequests {
     listener: SubscriptionListener,
     signal: Signal,
   ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
-    const request = this.#request({
-      ...{ method: `${prefix}_subscribe`, paramsJson, purpose: "follow" },
+    const request = {
+      ...this.#request({ method: `${prefix}_subscribe`, paramsJson, purpose: "follow" }),
       unsubscribe: `${prefix}_unsubscribe`,
-    });
+    };
     const exchange = await this.#parts.connection.subscribe?.(request, listener, signal);
     if (!exchange) return undefined;
     const { reply } = this.#read(exchange, request);
@@ -151,25 +148,13 @@ export class NodeRequests {
   }
 
   #request(call: NodeCall): Sent {
-    const { method, paramsJson, purpose, maxBytes, holder, turn, unsubscribe, headers } = call;
+    const { method, paramsJson, purpose, maxBytes, holder, turn, headers } = call;
     const id = nextRequestId(this.#lastId);
     this.#lastId = id;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const { sentAtMs = this.#parts.clock.now() } = call;
-    const sent = {
-      id,
-      method,
-      purpose,
-      json,
-      turn,
-      isForCaller,
-      holder,
-      maxBytes,
-      headers,
-      sentAtMs,
-    };
-    return unsubscribe === undefined ? sent : { ...sent, unsubscribe };
+    return { id, method, purpose, json, turn, isForCaller, holder, maxBytes, headers, sentAtMs };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {

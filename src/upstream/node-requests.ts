@@ -36,16 +36,25 @@ export type Urgency = {
   readonly exceedsLearnedLimit?: boolean;
 };
 
-export type NodeCall = Pick<NodeRequest, "turn" | "maxBytes" | "holder" | "headers"> & {
+export type RequestOptions = Urgency &
+  ResultCheckOptions &
+  Pick<NodeRequest, "maxBytes" | "headers"> & {
+    /** As in `Connection.send`. */
+    readonly reader?: BodyReader | undefined;
+  };
+
+export type NodeCall = {
   readonly method: string;
   readonly paramsJson: string;
-  readonly purpose: UpstreamRecord["purpose"];
-  /** As in `Connection.send`. */
-  readonly reader?: BodyReader | undefined;
+  readonly signal: Signal;
+  readonly options: RequestOptions;
+};
+
+type Sending = Pick<NodeRequest, "turn"> & {
+  /** The time of sending, by the clock's `now`. */
+  readonly sentAtMs: number;
   /** A shorter timeout than that of the connection, in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /** The time of sending, by the clock's `now`; left out: now. */
-  readonly sentAtMs?: number;
 };
 
 /** @param prefix The prefix of the family's methods. */
@@ -68,7 +77,8 @@ export type NodeRequestsParts = {
   readonly connection: Connection;
 };
 
-type Sent = NodeRequest & Pick<NodeCall, "method" | "purpose"> & { readonly sentAtMs: number };
+type Sent = NodeRequest &
+  Pick<UpstreamRecord, "purpose"> & { readonly method: string; readonly sentAtMs: number };
 
 export class NodeRequests {
   #lastId = 0;
@@ -85,16 +95,17 @@ export class NodeRequests {
    * @param heard Turns the reply into the result; a further promise would cost as much as reading the reply.
    */
   send<Heard>(
-    wanted: NodeCall,
-    signal: Signal,
+    call: NodeCall,
+    sending: Sending,
     heard: (came: NodeRequestReply) => Heard | Promise<Heard>,
   ): Promise<Heard> {
-    const request = this.#request(wanted);
-    const { timeoutMs, reader, maxBytes } = wanted;
+    const request = this.#request(call, sending);
+    const { timeoutMs } = sending;
+    const { reader, maxBytes } = call.options;
     const exchange =
       timeoutMs === undefined
-        ? this.#parts.connection.send(request, signal, reader)
-        : this.#sendWithin(timeoutMs, { ...request, reader }, signal);
+        ? this.#parts.connection.send(request, call.signal, reader)
+        : this.#sendWithin(timeoutMs, request, call);
     return exchange.then((came) => {
       if (isTooLong(came, maxBytes)) return heard(this.#read({ kind: "too large" }, request));
       const isLong = came.kind === "answered" && came.body.length > LONG;
@@ -119,10 +130,10 @@ export class NodeRequests {
     listener: SubscriptionListener,
     signal: Signal,
   ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
-    const request = {
-      ...this.#request({ method: `${prefix}_subscribe`, paramsJson, purpose: "follow" }),
-      unsubscribe: `${prefix}_unsubscribe`,
-    };
+    const options = { purpose: "follow" } as const;
+    const call = { method: `${prefix}_subscribe`, paramsJson, signal, options };
+    const sent = this.#request(call, { sentAtMs: this.#parts.clock.now() });
+    const request = { ...sent, unsubscribe: `${prefix}_unsubscribe` };
     const exchange = await this.#parts.connection.subscribe?.(request, listener, signal);
     if (!exchange) return undefined;
     const { reply } = this.#read(exchange, request);
@@ -136,24 +147,24 @@ export class NodeRequests {
 
   async #sendWithin(
     timeoutMs: number,
-    request: Sent & Pick<NodeCall, "reader">,
-    signal: Signal,
+    request: Sent,
+    { signal, options }: NodeCall,
   ): Promise<Exchange> {
     const { clock, connection } = this.#parts;
     const limited = deadline(timeoutMs, signal, clock);
-    const exchange = await connection.send(request, limited.signal, request.reader);
+    const exchange = await connection.send(request, limited.signal, options.reader);
     limited.done();
     const isLate = exchange.kind === "aborted" && limited.signal.reason === TIMED_OUT;
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request(call: NodeCall): Sent {
-    const { method, paramsJson, purpose, maxBytes, holder, turn, headers } = call;
+  #request({ method, paramsJson, options }: NodeCall, { turn, sentAtMs }: Sending): Sent {
+    const { purpose = "call", maxBytes, headers, asker } = options;
     const id = nextRequestId(this.#lastId);
     this.#lastId = id;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
-    const { sentAtMs = this.#parts.clock.now() } = call;
+    const holder = asker?.memory;
     return { id, method, purpose, json, turn, isForCaller, holder, maxBytes, headers, sentAtMs };
   }
 

@@ -11,26 +11,24 @@ import type { CallPosition } from "./capabilities/capabilities.ts";
 import type { Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
-import type { NodeCall, ResultCheckerParts, ResultCheckOptions, Urgency } from "./node-requests.ts";
+import type { RequestOptions, ResultCheckerParts } from "./node-requests.ts";
 import type { AskerWithDeadline } from "./node-turns.ts";
 
 /** The declared traits of a method, for calls whose options have none. */
 export type TraitsOf = (method: string) => MethodTraits;
 
-export type AskOptions = Urgency &
-  Pick<ResultCheckOptions, "isFalse" | "onFalse"> &
-  Pick<NodeCall, "reader" | "maxBytes" | "headers"> & {
-    /** The traits of the method; left out: `traitsOf` gives them. */
-    readonly traits?: MethodTraits | undefined;
-    /** The name that is missing when the node replies `missing`: a variant of the method; left out: the method. */
-    readonly variant?: string | undefined;
-    /** The attempt that gets the open call once it is sent. */
-    readonly attempt?: { call: OpenCall | undefined } | undefined;
-    /** The key and the caller of the call; left out: the call does not wait for a turn. */
-    readonly asker?: AskerWithDeadline | undefined;
-    /** The block of the call, and the head; left out where the call is about no known block. */
-    readonly position?: CallPosition | undefined;
-  };
+export type AskOptions = RequestOptions & {
+  /** The traits of the method; left out: `traitsOf` gives them. */
+  readonly traits?: MethodTraits | undefined;
+  /** The name that is missing when the node replies `missing`: a variant of the method; left out: the method. */
+  readonly variant?: string | undefined;
+  /** The attempt that gets the open call once it is sent. */
+  readonly attempt?: { call: OpenCall | undefined } | undefined;
+  /** The key and the caller of the call; left out: the call does not wait for a turn. */
+  readonly asker?: AskerWithDeadline | undefined;
+  /** The block of the call, and the head; left out where the call is about no known block. */
+  readonly position?: CallPosition | undefined;
+};
 
 export type UpstreamOptions = ConnectionOptions &
   Pick<UpstreamSettings, "name" | "vendor" | "weight" | "price" | "isPrivate" | "probe" | "rate"> &

@@ -20,6 +20,7 @@ import {
   endingOf,
   isSuspicious,
   learnFrom,
+  type NodeCall,
   NodeRequests,
   ResultChecker,
   type Urgency,
@@ -142,7 +143,7 @@ export class Upstream {
   }
 
   #askInTurn(asked: Asked, turn: Turn | NoTurn | undefined): Promise<Reply> {
-    const { method, paramsJson, signal, options, traits } = asked;
+    const { method, options, traits } = asked;
     if (turn && turn.kind !== "turn") return Promise.resolve(withoutTurn(turn));
     const sentAtMs = this.#parts.clock.now();
     const waitMs = this.#takeBudget(method, options, sentAtMs);
@@ -150,24 +151,11 @@ export class Upstream {
       if (turn) this.turns.end(turn);
       return Promise.resolve({ kind: "busy", retryAfterMs: waitMs });
     }
-    const { attempt, reader, maxBytes, purpose = "call", asker, headers } = options;
+    const { attempt, purpose } = options;
     const call = this.health.open(traits.workKind, sentAtMs);
     if (attempt) attempt.call = call;
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
-    const holder = asker?.memory;
-    const wanted = {
-      method,
-      paramsJson,
-      turn,
-      purpose,
-      reader,
-      timeoutMs,
-      maxBytes,
-      holder,
-      headers,
-      sentAtMs,
-    };
-    return this.#requests.send(wanted, signal, ({ reply, cameAtMs }) => {
+    return this.#requests.send(asked, { turn, sentAtMs, timeoutMs }, ({ reply, cameAtMs }) => {
       const sent: SentCall = { asked, turn, call, sentAtMs, cameAtMs };
       const checked = this.#resultChecker.checked(reply, method, options);
       return checked instanceof Promise
@@ -326,13 +314,7 @@ export class Upstream {
 }
 
 /** A call to the upstream. */
-type Asked = {
-  readonly method: string;
-  readonly paramsJson: string;
-  readonly signal: Signal;
-  readonly options: AskOptions;
-  readonly traits: MethodTraits;
-};
+type Asked = NodeCall & { readonly options: AskOptions; readonly traits: MethodTraits };
 
 type SentCall = {
   readonly asked: Asked;

@@ -28,8 +28,8 @@ describe("a node that counts wrong over one socket", () => {
     const { signal } = new AbortController();
     const ask = () =>
       requests.send(
-        { method: "m", paramsJson: "[]", purpose: "call" },
-        signal,
+        { method: "m", paramsJson: "[]", signal, options: {} },
+        { sentAtMs: clock.now() },
         ({ reply }) => reply,
       );
     const asked = [ask(), ask(), ask()];

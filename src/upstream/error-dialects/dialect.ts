@@ -51,8 +51,8 @@ export const fits = (row: Dialect, { status, code, text, method = "" }: ReplyWor
 const isOneOf = (wanted: number | readonly number[], got: number | undefined): boolean =>
   typeof wanted === "number" ? wanted === got : got !== undefined && wanted.includes(got);
 
-/** Adds the same meaning to all rows. */
+/** Adds the same meaning to all rows that have none of their own. */
 export const withMeaning = (
   means: Meaning,
-  rows: readonly Omit<Dialect, "means">[],
-): readonly Dialect[] => rows.map((row) => ({ ...row, means }));
+  rows: readonly (Omit<Dialect, "means"> & Partial<Dialect>)[],
+): readonly Dialect[] => rows.map((row) => ({ means, ...row }));

@@ -136,20 +136,11 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
     case "answered":
       return readAnswer(exchange, id, method);
     case "unreachable":
-      return { kind: "failed", reason: exchange.reason };
+      return failed(exchange.reason);
     case "too large":
-      return {
-        kind: "failed",
-        reason: "the answer is larger than limits.response",
-        isTooLarge: true,
-      };
+      return { ...failed("the answer is larger than limits.response"), isTooLarge: true };
     case "crowded":
-      return {
-        kind: "failed",
-        reason: "too much waits in memory",
-        isReported: true,
-        isCrowded: true,
-      };
+      return { ...failed("too much waits in memory"), isReported: true, isCrowded: true };
     case "timeout":
     case "aborted":
       return { kind: exchange.kind };
@@ -204,8 +195,7 @@ function readAnswer(exchange: AnsweredExchange, id: number, method: string | und
       : failed("answer to another call");
   }
   if (!result) return readBareText(exchange, members !== undefined);
-  if (status === 429)
-    return busy(exchange, { wording: { status, code: undefined, text: "" }, row: undefined });
+  if (status === 429) return busy(exchange, { wording: { text: "" } });
   if (status >= 300) return failed(`HTTP ${status}`);
   if (answered !== String(id)) return failed("answer to another call");
   return isValue(body, result)
@@ -213,7 +203,7 @@ function readAnswer(exchange: AnsweredExchange, id: number, method: string | und
     : failed("malformed answer");
 }
 
-const failed = (reason: string): Reply => ({ kind: "failed", reason });
+const failed = (reason: string): Extract<Reply, { kind: "failed" }> => ({ kind: "failed", reason });
 
 const LONGEST_WORD = 64;
 
@@ -265,10 +255,10 @@ const isFailure = (status: number): boolean => status === 401 || status === 403 
 
 const busy = (
   { retryAfterMs }: AnsweredExchange,
-  { wording, data, row }: { wording: ReplyWording; data?: unknown; row: Dialect | undefined },
+  parts: { wording: Pick<ReplyWording, "text">; data?: unknown; row?: Dialect | undefined },
 ): Reply => ({
   kind: "busy",
-  retryAfterMs: retryAfterMs ?? statedPauseMs(wording.text, data) ?? row?.pauseMs,
+  retryAfterMs: retryAfterMs ?? statedPauseMs(parts.wording.text, parts.data) ?? parts.row?.pauseMs,
 });
 
 /** All dialects; the first row that fits counts. */

@@ -206,12 +206,10 @@ export class CallDriver implements Waiting {
   /** Reports dissenters, also after the call has settled; ends the call only once. */
   #settle({ outcome, othersMs, dissenters, isOccupied }: Settlement): void {
     const { clock, network } = this.#parts;
-    if (dissenters.length > 0) {
-      const { method } = this.#state.question;
-      for (const { name, reply } of dissenters) {
-        const others = dissenters.filter((other) => other.name !== name);
-        network.dissented(name, method, disagreementTexts(reply, outcome, others));
-      }
+    const { method } = this.#state.question;
+    for (const { name, reply } of dissenters) {
+      const others = dissenters.filter((other) => other.name !== name);
+      network.dissented(name, method, disagreementTexts(reply, outcome, others));
     }
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();

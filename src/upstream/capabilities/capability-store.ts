@@ -83,7 +83,8 @@ export async function readCapabilities(
 ): Promise<CapabilityRecord | undefined> {
   const text = (await state.get(keyOf(options))) ?? "";
   const node = `${nodeOf(options)} `;
-  return text.startsWith(node) ? decodeCapabilities(text.slice(node.length)) : undefined;
+  const json = text.startsWith(node) ? text.slice(node.length) : "";
+  return json.length > LONGEST_TEXT ? undefined : record.safeParse(parsed(json)).data;
 }
 
 const keyOf = ({ network, upstream }: CapabilityStoreOptions): string =>
@@ -138,12 +139,6 @@ export type CapabilityRecord = z.infer<typeof record>;
  */
 const LIVES_MS = 7 * DAY_MS;
 const UNKNOWN_LIVES_MS = DAY_MS;
-
-/** @returns undefined when the text is not a record, or has another format. */
-function decodeCapabilities(text: string): CapabilityRecord | undefined {
-  if (text.length > LONGEST_TEXT) return undefined;
-  return record.safeParse(parsed(text)).data;
-}
 
 /** Whether a record is too old, or from the future because of a wrong clock. */
 export function isOutdated(

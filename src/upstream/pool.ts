@@ -321,14 +321,8 @@ const optionsOf = (
   { network, family, chainId, responseBytes }: PoolOptions,
 ): UpstreamOptions => ({ network, family, chainId, responseBytes, ...upstream });
 
-const reachesOf = ({
-  state,
-  history,
-  traces,
-}: KnownReaches): NonNullable<UpstreamSnapshot["reaches"]> => {
-  const known = Object.entries({ state, history, traces }).filter(
-    ([, reach]) => reach.kind !== "unknown",
-  );
+const reachesOf = (reaches: KnownReaches): NonNullable<UpstreamSnapshot["reaches"]> => {
+  const known = Object.entries(reaches).filter(([, reach]) => reach.kind !== "unknown");
   return Object.fromEntries(
     known.map(([name, reach]) => [name, reach.kind === "part" ? reach.newest : "all"]),
   );

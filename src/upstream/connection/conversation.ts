@@ -202,18 +202,10 @@ class Subscriptions {
     listener: SubscriptionListener,
     signal: Signal,
   ): void {
-    const { id } = request;
-    const subscription = subscriptionIdIn(exchange, id);
-    if (subscription !== undefined) this.#listen({ subscription, request }, listener, signal);
-    else if (exchange.kind === "aborted" || exchange.kind === "timeout")
-      this.#forsaken.set(id, request);
-  }
-
-  #listen(
-    { subscription, request }: { subscription: string; request: NodeRequest },
-    listener: SubscriptionListener,
-    signal: Signal,
-  ): void {
+    const subscription = subscriptionIdIn(exchange, request.id);
+    const isForsaken = exchange.kind === "aborted" || exchange.kind === "timeout";
+    if (isForsaken) this.#forsaken.set(request.id, request);
+    if (subscription === undefined) return;
     const cancel = (): void => {
       this.#open.delete(subscription);
       this.#unsubscribe(subscription, request);

@@ -11,6 +11,7 @@ const TRIAL_EVERY = 16;
 const WHOLE_BLOCKS = {
   method: "eth_getBlockByNumber",
   traits: traitsFor("read", { workKind: "blocks" }),
+  ...{ block: undefined, reaches: undefined, isTrial: false },
 };
 
 export class NodeOrder {
@@ -41,10 +42,7 @@ export class NodeOrder {
 
   /** The order for calls that read whole blocks one after the other. */
   forBlocks<Node extends RankedUpstream>(nodes: readonly Node[]): readonly Node[] {
-    return inOrder(nodes, {
-      ...{ ...WHOLE_BLOCKS, toleratedLag: this.#toleratedLag },
-      ...{ block: undefined, reaches: undefined, isTrial: false },
-    });
+    return inOrder(nodes, { ...WHOLE_BLOCKS, toleratedLag: this.#toleratedLag });
   }
 
   /** Counts the call. @returns Its number among the calls for the same kind of work. */

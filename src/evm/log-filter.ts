@@ -146,16 +146,12 @@ export const conditionOf = (field: LogField, values: readonly string[]): Conditi
  * must also compare the values. The case of hex digits does not count.
  */
 export function hashTerm(value: string, field: LogField): number {
-  return mix(value, 0x811c9dc5 ^ field) >>> 0;
-}
-
-/** FNV-1a over the hex digits; `| 0x20` lowers the case of letters, and leaves digits unchanged. */
-function mix(value: string, seed: number): number {
-  let state = seed;
+  // FNV-1a over the hex digits; `| 0x20` lowers the case of letters, and leaves digits unchanged.
+  let state = 0x811c9dc5 ^ field;
   for (let at = 2; at < value.length; at += 1) {
     state = Math.imul(state ^ (value.charCodeAt(at) | 0x20), 0x01000193);
   }
   // FNV's low bits are weak for inputs of equal length, so another mixing step follows.
   state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  return state ^ (state >>> 13);
+  return (state ^ (state >>> 13)) >>> 0;
 }

@@ -91,14 +91,6 @@ function slice(step: Step, at: number): string {
 
 const MAX_SLICE = 2 ** 22;
 
-/** The bytes of this part of the memory after the operation; undefined when the node does not tell them. */
-function memoryWritten(
-  { memory }: Step,
-  { offset, size }: { offset: number; size: number },
-): string | undefined {
-  return memorySize(memory) < offset + size ? undefined : memorySlice(memory, offset, size);
-}
-
 /**
  * How the last operation of a frame ended. Most nodes do not tell it: geth writes an error only for an operation that it
  * refuses to begin. OpenEthereum never writes "unbegun" operations: those that it does not know, and those for which the
@@ -225,13 +217,16 @@ function pushedBy({ gives }: PendingOperation, next: Step): readonly string[] | 
   return push.every((item) => item !== undefined) ? push : undefined;
 }
 
+/** The bytes that the operation wrote into the memory; undefined when the node does not tell them. */
 function writtenBy(
   { area }: PendingOperation,
-  next: Step,
+  { memory }: Step,
 ): { data: string; off: number } | null | undefined {
   if (!area) return null;
-  const data = memoryWritten(next, area);
-  return data === undefined ? undefined : { data, off: area.offset };
+  const { offset, size } = area;
+  const isTold = memorySize(memory) >= offset + size;
+  const data = isTold ? memorySlice(memory, offset, size) : undefined;
+  return data === undefined ? undefined : { data, off: offset };
 }
 
 /**

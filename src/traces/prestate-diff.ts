@@ -110,10 +110,8 @@ type WrittenAccount = {
   readonly storage: ReadonlyMap<string, string>;
 };
 
-type WrittenAccounts = ReadonlyMap<string, WrittenAccount>;
-
 /** undefined when the value is not a map of accounts by address. */
-const readAccounts = (value: unknown): WrittenAccounts | undefined =>
+const readAccounts = (value: unknown): ReadonlyMap<string, WrittenAccount> | undefined =>
   readMap(value, readAddress, readAccount);
 
 function readAccount(value: unknown): WrittenAccount | undefined {

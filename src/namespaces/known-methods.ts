@@ -328,15 +328,9 @@ export function unknownMethod(name: string, family: Family): KnownMethod {
   const isBatchable = isRepeatable && workKind !== "submission";
   const [namespace = ""] = name.split("_");
   const declared = { workKind, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
+  const cost = workKind === "traces" ? 25 : 3; // as for known methods: traces replay transactions, which is expensive
   const traits = traitsFor("write", declared);
-  return {
-    name,
-    family,
-    kind: "write",
-    cost: COSTS[workKind] ?? 3,
-    contractsOf: anyContract,
-    ...traits,
-  };
+  return { name, family, kind: "write", cost, contractsOf: anyContract, ...traits };
 }
 
 /** The first row that matches a method's name gives its kind of work. */
@@ -348,9 +342,6 @@ const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/_get(Balance|Code|Storage|Account|Proof|Nonce|TransactionCount)/, "state"],
   [/Block|Transaction|Receipt|Epoch/, "blocks"],
 ];
-
-/** In compute units, as for known methods: traces replay transactions, which is expensive. */
-const COSTS: Readonly<Partial<Record<WorkKind, number>>> = { traces: 25 };
 
 /** Verbs of methods that must not be repeated. A signed transaction may be sent twice: it is executed once. */
 const ACTS =

@@ -28,25 +28,16 @@ const leastBytesBeyond = (bounds: BodyBounds): number =>
  * Reads a JSON-RPC 2.0 request or batch.
  *
  * @param maxBatch The maximum number of members of a batch.
- * @param tooLarge Makes the error for a larger batch.
  * @throws RpcError for a body that is not JSON, an empty batch, and a batch that is too large. The error of a single
  *   message is in that message (docs/errors.md).
  */
-export function readRequest(
-  body: Buffer,
-  maxBatch: number,
-  tooLarge: () => RpcError = errors.batchTooLarge,
-): RequestBody {
+export function readRequest(body: Buffer, maxBatch: number): RequestBody {
   const message = readPlainCall(body);
-  return message ? { kind: "single", message } : readOther(body, maxBatch, tooLarge);
+  return message ? { kind: "single", message } : readOther(body, maxBatch);
 }
 
-/** As `readRequest`, for a body that is not a plain call. */
-export function readOther(
-  body: Buffer,
-  maxBatch: number,
-  tooLarge: () => RpcError = errors.batchTooLarge,
-): RequestBody {
+/** As `readRequest`, for a body that is not a plain call. @param tooLarge Makes the error for a larger batch. */
+export function readOther(body: Buffer, maxBatch: number, tooLarge?: () => RpcError): RequestBody {
   const messages = readPlainBatch(body, maxBatch);
   return messages ? { kind: "batch", messages } : readFully(body, maxBatch, tooLarge);
 }

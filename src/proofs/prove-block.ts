@@ -14,7 +14,7 @@ import {
   type Transaction,
 } from "./check-lists.ts";
 import { isAbsent, isJson, type Json, type PartProof, sameHex, shown, unproven } from "./json.ts";
-import { RlpWriter } from "./rlp-writer.ts";
+import { digitByCode, RlpWriter, WRONG } from "./rlp-writer.ts";
 
 export type BlockParts = {
   /** The block as JSON.parse returned it, with whole transactions, not their hashes. */
@@ -274,19 +274,16 @@ function gasOf(text: unknown): number {
   if (typeof text !== "string" || text.length > LONGEST_GAS) return Number(numberOf(text));
   if (text.length < 3 || !text.startsWith("0x")) return Number.NaN;
   let gas = 0;
-  for (let at = 2; at < text.length; at += 1) gas = gas * 16 + hexDigit(text.charCodeAt(at));
+  for (let at = 2; at < text.length; at += 1) {
+    const digit = digitByCode[text.charCodeAt(at)] ?? WRONG;
+    if (digit === WRONG) return Number.NaN;
+    gas = gas * 16 + digit;
+  }
   return gas;
 }
 
 /** Characters. A number holds this many hex digits exactly, and is faster to compute with than a bigint. */
 const LONGEST_GAS = 14;
-
-/** @returns NaN for a character that is not a hex digit. */
-function hexDigit(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const letter = code | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
-}
 
 function wrong(item: Json, name: string, want: unknown): string | undefined {
   const value = item[name];

@@ -150,9 +150,10 @@ export class RlpWriter {
 const SHORT = 0x80;
 const LIST = 0xc0;
 const ZERO = 0x30;
-const WRONG = 16;
+/** The value in `digitByCode` of a character that is not a hex digit. */
+export const WRONG = 16;
 
-const digitByCode = new Uint8Array(128).fill(WRONG);
+export const digitByCode = new Uint8Array(128).fill(WRONG);
 for (const [digit, text] of [..."0123456789abcdef"].entries()) {
   digitByCode[text.charCodeAt(0)] = digit;
   digitByCode[text.toUpperCase().charCodeAt(0)] = digit;

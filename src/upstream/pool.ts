@@ -227,19 +227,17 @@ export class Pool {
     const question = { method, paramsJson, traits, options, isUncertain };
     const callers = this.#callers;
     callers.enter();
-    const call = new PoolCall({ question, ends, callers, pool: this.#ofCalls });
+    const call = new PoolCall({ question, ends, callers, pool: this });
     this.#driver(question).begin(signal, call);
   }
 
-  readonly #ofCalls: PoolOfCall = {
-    noteHead: ({ traits, paramsJson }, reply) => {
-      this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
-    },
-    noAnswerError: (error, method) => this.#noAnswerError(error, method),
-  };
+  /** To be called with the reply that settles a call. */
+  noteHead({ traits, paramsJson }: UpstreamQuestion, reply: FinalReply): void {
+    this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
+  }
 
   /** Replaces "method not found" where only drained upstreams have the method: the method exists, but not now. */
-  #noAnswerError(error: unknown, method: string): unknown {
+  noAnswerError(error: unknown, method: string): unknown {
     if (this.#drained.size === 0 || !(error instanceof RpcError) || !isMethodMissing(error))
       return error;
     const mayHaveIt = (node: Upstream): boolean =>
@@ -278,19 +276,12 @@ export class Pool {
   }
 }
 
-/** The functions of the pool that the end of a call needs. */
-type PoolOfCall = {
-  readonly noteHead: (question: UpstreamQuestion, reply: FinalReply) => void;
-  /** @returns The error for the caller. */
-  readonly noAnswerError: (error: unknown, method: string) => unknown;
-};
-
 type PoolCallParts = {
   readonly question: UpstreamQuestion;
   readonly ends: CallEnds;
   /** Counts the calls that began with the same upstreams of the pool. */
   readonly callers: Pick<UseCount, "leave">;
-  readonly pool: PoolOfCall;
+  readonly pool: Pick<Pool, "noteHead" | "noAnswerError">;
 };
 
 /** A call until its end: one object without closures, since thousands wait at once. */

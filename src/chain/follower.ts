@@ -10,10 +10,9 @@ import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import type { Position } from "./stored-block.ts";
 
-export type FollowedUpstream = Pick<
-  Upstream,
-  "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "noteHead"
->;
+export type FollowedUpstream = Pick<Upstream, "name" | "ask" | "isMissing" | "noteHead"> & {
+  readonly announcements: Pick<Upstream["announcements"], "canSubscribe" | "watchHeads">;
+};
 
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   /** The nodes that may be asked now, in the order of the configuration. */
@@ -254,7 +253,7 @@ export class Follower {
 
   /** Subscribes to the node's heads, if the node can push them. */
   #watch(node: FollowedUpstream): void {
-    if (!node.canSubscribe || this.#watched.has(node)) return;
+    if (!node.announcements.canSubscribe || this.#watched.has(node)) return;
     this.#watched.add(node);
     const stop = (): boolean => this.#watched.delete(node);
     const listener = {
@@ -267,7 +266,7 @@ export class Follower {
         this.#wake();
       },
     };
-    node.watchHeads(listener, this.#closing.signal).then((isWatched) => {
+    node.announcements.watchHeads(listener, this.#closing.signal).then((isWatched) => {
       if (!isWatched) stop();
     }, stop);
   }

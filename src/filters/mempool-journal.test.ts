@@ -27,9 +27,11 @@ class PushingNode {
     this.name = name;
   }
   readonly ask = async (): Promise<Reply> => ({ kind: "missing" });
-  readonly watchPending = async (listener: PushingNode["listener"]): Promise<boolean> => {
-    this.listener = listener;
-    return true;
+  readonly announcements = {
+    watchPending: async (listener: PushingNode["listener"]): Promise<boolean> => {
+      this.listener = listener;
+      return true;
+    },
   };
 }
 
@@ -39,7 +41,7 @@ class PolledNode {
   waiting: string[] = [];
   filters = 0;
   isKnown = false;
-  readonly watchPending = async (): Promise<boolean> => false;
+  readonly announcements = { watchPending: async (): Promise<boolean> => false };
   readonly ask = async (method: string): Promise<Reply> => {
     if (method === "eth_newPendingTransactionFilter") {
       this.filters += 1;
@@ -55,7 +57,7 @@ class PolledNode {
 const mute = {
   name: "mute",
   ask: async (): Promise<Reply> => ({ kind: "missing" }),
-  watchPending: async (): Promise<boolean> => false,
+  announcements: { watchPending: async (): Promise<boolean> => false },
 };
 
 let path: string;

@@ -140,7 +140,7 @@ class MempoolSource {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const end = (): void => resolve();
     signal.addEventListener("abort", end, { once: true });
-    const isOpen = await this.#node.watchPending({ onHash, onEnd: end }, signal);
+    const isOpen = await this.#node.announcements.watchPending({ onHash, onEnd: end }, signal);
     if (isOpen) {
       this.#become("open");
       await ended;

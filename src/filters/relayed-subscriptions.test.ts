@@ -13,11 +13,13 @@ class Announcer {
   isAway = false;
   readonly head = undefined;
 
-  async watch(_: string, listener: SubscriptionListener): Promise<boolean> {
-    if (this.isAway) return false;
-    this.listener = listener;
-    return true;
-  }
+  readonly announcements = {
+    watch: async (_: string, listener: SubscriptionListener): Promise<boolean> => {
+      if (this.isAway) return false;
+      this.listener = listener;
+      return true;
+    },
+  };
 
   async ask(): Promise<Reply> {
     return { kind: "missing" };

@@ -32,7 +32,10 @@ export type RelayedSubscriptionsParts = {
 /** The parameters of the upstream's subscription: the kind, and further parameters. */
 export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
 
-type Node = Pick<ReturnType<Pool["usable"]>[number], "watch" | "ask">;
+type Upstream = ReturnType<Pool["usable"]>[number];
+type Node = Pick<Upstream, "ask"> & {
+  readonly announcements: Pick<Upstream["announcements"], "watch">;
+};
 export type SubscribeRequest = Pick<FilterCaller, "signal" | "delivery">;
 
 export class RelayedSubscriptions {
@@ -159,7 +162,7 @@ class Relay {
       this.#held = [];
       const { promise, resolve } = Promise.withResolvers<void>();
       const listener = { onEvent: (event: Buffer) => this.#hear(event), onEnd: resolve };
-      if (!(await node.watch(paramsJson, listener, this.#signal))) continue;
+      if (!(await node.announcements.watch(paramsJson, listener, this.#signal))) continue;
       this.#lost = Promise.race([promise, this.ended]);
       await this.#catchUp(node);
       const held = this.#held;
@@ -326,9 +329,11 @@ function chainAsNode({
     onEnd();
   };
   return {
-    watch: async (_, listener, signal) => {
-      void announce(listener, signal);
-      return true;
+    announcements: {
+      watch: async (_, listener, signal) => {
+        void announce(listener, signal);
+        return true;
+      },
     },
     ask: async () => ({ kind: "missing" }),
   };

@@ -22,10 +22,12 @@ class Node {
   readonly name = "node";
   readonly listeners = new Set<{ onHash(hash: string): void }>();
   readonly ask = async () => ({ kind: "missing" });
-  readonly watchPending = async (listener: { onHash(hash: string): void }, signal: AbortSignal) => {
-    this.listeners.add(listener);
-    signal.addEventListener("abort", () => this.listeners.delete(listener));
-    return true;
+  readonly announcements = {
+    watchPending: async (listener: { onHash(hash: string): void }, signal: AbortSignal) => {
+      this.listeners.add(listener);
+      signal.addEventListener("abort", () => this.listeners.delete(listener));
+      return true;
+    },
   };
   tell(...numbers: number[]): void {
     for (const number of numbers)

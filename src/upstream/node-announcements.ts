@@ -13,13 +13,15 @@ type AnnouncedHead = { readonly number: number; readonly hash: string };
 /** The number of a node's head, and its hash where that is known. */
 export type NodeHead = { readonly number: number; readonly hash: string | undefined };
 
-export type HeadListener = { onHead(head: AnnouncedHead): void; onEnd(): void };
-export type PendingListener = { onHash(hash: string): void; onEnd(): void };
+type HeadListener = { onHead(head: AnnouncedHead): void; onEnd(): void };
+type PendingListener = { onHash(hash: string): void; onEnd(): void };
 
 export type NodeAnnouncementsParts = {
   readonly requests: Pick<NodeRequests, "canSubscribe" | "subscribe">;
   /** Remembers which subscriptions the node refused. */
   readonly missing: Pick<MissingMethods, "has" | "remember">;
+  /** Is called for each new head, before the listener. */
+  readonly onHead: (head: AnnouncedHead) => void;
 };
 
 const NEW_HEADS = '["newHeads"]';
@@ -42,16 +44,21 @@ export class NodeAnnouncements {
     return this.#parts.requests.canSubscribe && this.#mayHave(NEW_HEADS);
   }
 
-  /** @returns false when the node pushes no heads; then the listener is never called. */
+  /**
+   * Passes on the new heads that the node announces, until its socket is lost (`onEnd`) or the signal aborts.
+   * @returns false when the node pushes no heads; then the listener is never called.
+   */
   watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onEvent = (event: Buffer): void => {
       const head = headIn(event);
-      if (head) listener.onHead(head);
+      if (!head) return;
+      this.#parts.onHead(head);
+      listener.onHead(head);
     };
     return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
   }
 
-  /** @returns false when the node pushes no pending transactions; then the listener is never called. */
+  /** As `watchHeads`, for the hashes of pending transactions. */
   async watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     if (!this.#mayHave(NEW_PENDING)) return false;
     const onEvent = (event: Buffer): void => {
@@ -61,10 +68,7 @@ export class NodeAnnouncements {
     return this.#subscribe(NEW_PENDING, { onEvent, onEnd: () => listener.onEnd() }, signal);
   }
 
-  /**
-   * Passes on the events of a subscription with these parameters.
-   * @returns false when the node opens no such subscription; then the listener is never called.
-   */
+  /** As `watchHeads`, for the events of a subscription with these parameters. */
   async watch(
     paramsJson: string,
     listener: SubscriptionListener,

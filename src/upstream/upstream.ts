@@ -6,15 +6,9 @@ import { BatchSizes } from "./capabilities/batch-sizes.ts";
 import { Capabilities } from "./capabilities/capabilities.ts";
 import { CapabilityStore } from "./capabilities/capability-store.ts";
 import { Prober } from "./capabilities/prober.ts";
-import type { SubscriptionListener } from "./connection/connection.ts";
 import { Health, type OpenCall } from "./health/health.ts";
 import { Identity, type IdentityState, readChainId } from "./identity.ts";
-import {
-  type HeadListener,
-  NodeAnnouncements,
-  type NodeHead,
-  type PendingListener,
-} from "./node-announcements.ts";
+import { NodeAnnouncements, type NodeHead } from "./node-announcements.ts";
 import {
   budgetWaitMs,
   endingOf,
@@ -41,6 +35,7 @@ export class Upstream {
   /** The turns of calls that callers make. */
   readonly turns: NodeTurns;
   readonly capabilities: Capabilities;
+  readonly announcements: NodeAnnouncements;
   readonly #sizes: BatchSizes;
   /** The newest block that the node told of. */
   head: NodeHead | undefined;
@@ -55,7 +50,6 @@ export class Upstream {
   readonly #prober: Prober | undefined;
   readonly #secrets: readonly string[];
   readonly #requests: NodeRequests;
-  readonly #announcements: NodeAnnouncements;
   readonly #onChange: () => void;
   readonly #parts: UpstreamParts;
 
@@ -85,9 +79,10 @@ export class Upstream {
       sizes: this.#sizes,
     });
     this.#requests = new NodeRequests({ network, upstream: name }, { ...parts, connection });
-    this.#announcements = new NodeAnnouncements(options, {
+    this.announcements = new NodeAnnouncements(options, {
       requests: this.#requests,
       missing: capabilities.missing,
+      onHead: (head) => this.noteHead(head, false), // until the follower corrects it
     });
     this.#identity = this.#makeIdentity();
   }
@@ -209,34 +204,6 @@ export class Upstream {
     const waitMs = budgetWaitMs(this.budget, cost, urgency, now);
     if (waitMs <= 0) this.budget.take(cost, now);
     return waitMs;
-  }
-
-  /** Whether the connection can push, and the node has not refused to announce new heads. */
-  get canSubscribe(): boolean {
-    return this.#announcements.canSubscribe;
-  }
-
-  /**
-   * Passes on the new heads that the node announces, until its socket is lost (`onEnd`) or the signal aborts.
-   *
-   * @returns false when the node announces none; then the listener is never called.
-   */
-  watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
-    const onHead: HeadListener["onHead"] = (head) => {
-      this.noteHead(head, false); // until the follower corrects it
-      listener.onHead(head);
-    };
-    return this.#announcements.watchHeads({ onHead, onEnd: () => listener.onEnd() }, signal);
-  }
-
-  /** As `watchHeads`, for the hashes of pending transactions. */
-  watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
-    return this.#announcements.watchPending(listener, signal);
-  }
-
-  /** As `watchHeads`, for the events of a subscription with these parameters. */
-  watch(paramsJson: string, listener: SubscriptionListener, signal: Signal): Promise<boolean> {
-    return this.#announcements.watch(paramsJson, listener, signal);
   }
 
   /** Reads the kept budget and capabilities, then checks the node's chain id in the background until it is right. */

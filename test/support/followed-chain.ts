@@ -14,7 +14,6 @@ import type { GeneratedChain } from "./generated-chain.ts";
 /** A node that answers from the model while `isAlive`. */
 export class ModelNode {
   readonly name: string;
-  readonly canSubscribe = false;
   isAlive = true;
   /** The node takes calls, and answers none. */
   isSilent = false;
@@ -37,8 +36,11 @@ export class ModelNode {
     this.isOnOtherBranch = isOnOtherBranch;
   };
   readonly isMissing = (): boolean => false;
-  readonly watchHeads = async (): Promise<boolean> => false;
-  readonly watchPending = async (): Promise<boolean> => false;
+  readonly announcements = {
+    canSubscribe: false,
+    watchHeads: async (): Promise<boolean> => false,
+    watchPending: async (): Promise<boolean> => false,
+  };
   readonly ask = async (method: string, paramsJson: string) => {
     this.asked += 1;
     if (!this.isAlive) return { kind: "failed", reason: "it is away" } as const;

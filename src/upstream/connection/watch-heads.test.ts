@@ -82,7 +82,7 @@ describe("new heads", () => {
       socket.send(header("0x0", hash("b")));
       socket.close();
     });
-    expect(await upstream.watchHeads(listener, never)).toBe(true);
+    expect(await upstream.announcements.watchHeads(listener, never)).toBe(true);
     await ended;
     const heads = [
       { number: 31, hash: hash("a") },
@@ -91,7 +91,7 @@ describe("new heads", () => {
     expect(heard).toEqual([...heads, "end"]);
     expect(node.requests).toEqual([requestJson(10, "eth_subscribe", '["newHeads"]')]);
     expect(counted).toEqual(["result follow"]);
-    expect(upstream.canSubscribe).toBe(true);
+    expect(upstream.announcements.canSubscribe).toBe(true);
   });
 
   it("are no longer told when the signal aborts, and the node hears of it", async () => {
@@ -99,14 +99,14 @@ describe("new heads", () => {
       socket.send(id === 0 ? header("0x1", hash("1")) : `{"id":${id},"result":"0x5"}`),
     );
     const watching = new AbortController();
-    expect(await upstream.watchHeads(listener, watching.signal)).toBe(true);
+    expect(await upstream.announcements.watchHeads(listener, watching.signal)).toBe(true);
     watching.abort();
     await node.asked(2);
     expect(node.requests[1]).toBe(requestJson(0, "eth_unsubscribe", '["0x5"]'));
     await upstream.ask("m", "[]", never);
     expect(heard).toEqual([]);
-    expect(await upstream.watchHeads(listener, AbortSignal.abort())).toBe(false);
-    expect(upstream.canSubscribe).toBe(true);
+    expect(await upstream.announcements.watchHeads(listener, AbortSignal.abort())).toBe(false);
+    expect(upstream.announcements.canSubscribe).toBe(true);
   });
 
   it.each([
@@ -117,11 +117,11 @@ describe("new heads", () => {
     const { upstream, clock, heard, listener } = await watchedNode((socket, id) =>
       socket.send(`{"id":${id},${answer}}`),
     );
-    expect(await upstream.watchHeads(listener, never)).toBe(false);
-    expect(upstream.canSubscribe).toBe(false);
+    expect(await upstream.announcements.watchHeads(listener, never)).toBe(false);
+    expect(upstream.announcements.canSubscribe).toBe(false);
     await clock.advance(600_000);
     await upstream.close();
-    expect(upstream.canSubscribe).toBe(true); // after ten minutes the node may have been upgraded
+    expect(upstream.announcements.canSubscribe).toBe(true); // after ten minutes the node may have been upgraded
     expect(heard).toEqual([]);
   });
 
@@ -130,14 +130,14 @@ describe("new heads", () => {
       if (how === "lost") socket.terminate();
       else socket.send(`{"id":${id},"error":{"code":429,"message":"slow down"}}`);
     });
-    expect(await upstream.watchHeads(listener, never)).toBe(false);
-    expect(upstream.canSubscribe).toBe(true);
+    expect(await upstream.announcements.watchHeads(listener, never)).toBe(false);
+    expect(upstream.announcements.canSubscribe).toBe(true);
   });
 
   it("are not announced over HTTP", async () => {
     const { upstream } = upstreamAt("http://127.0.0.1:1");
-    expect(upstream.canSubscribe).toBe(false);
+    expect(upstream.announcements.canSubscribe).toBe(false);
     const listener = { onHead: () => undefined, onEnd: () => undefined };
-    expect(await upstream.watchHeads(listener, never)).toBe(false);
+    expect(await upstream.announcements.watchHeads(listener, never)).toBe(false);
   });
 });

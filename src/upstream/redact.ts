@@ -1,18 +1,13 @@
 // Removes the secrets of an upstream's address and headers from the replies that callers see.
 import { decoded } from "../config/units.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
+import type { ConnectionOptions } from "./connection/connection.ts";
 import { hasOwnWords, type Reply } from "./reply.ts";
 
 const LEAST_SECRET_LENGTH = 6;
 
 /** The parts of an upstream's URL and headers that no caller may see, in all forms that are sent; longest first. */
-export function secretsOf({
-  url,
-  headers,
-}: {
-  url: string;
-  headers: Readonly<Record<string, string>>;
-}): string[] {
+export function secretsOf({ url, headers }: Pick<ConnectionOptions, "url" | "headers">): string[] {
   const { hostname, username, password, pathname, searchParams } = new URL(url);
   const values = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
   const parts = [

@@ -89,12 +89,13 @@ export type Settlement = {
 export const NEVER = Number.POSITIVE_INFINITY;
 export const FOR_REPLIES: Wait = { kind: "wait", untilMs: NEVER, shortOf: undefined };
 
-const NOBODY: readonly Vote[] = [];
-
-export const settlementOf = (
-  outcome: FinalReply | RpcError,
-  { othersMs = NEVER, dissenters = NOBODY, isOccupied = false }: Partial<Settlement> = {},
-): Settlement => ({ kind: "settle", outcome, othersMs, dissenters, isOccupied });
+export const settlementOf = (outcome: FinalReply | RpcError): Settlement => ({
+  kind: "settle",
+  outcome,
+  othersMs: NEVER,
+  dissenters: [],
+  isOccupied: false,
+});
 
 /**
  * The error for a caller when no upstream gave an answer.

@@ -130,7 +130,7 @@ export class Quorum {
 }
 
 /** Makes attempts at several upstreams at the same time, and another one for each that fails. */
-export class AtOnce {
+class AtOnce {
   underWay = 0;
   #attempts = 0;
   /** The number of attempts to begin now. */

@@ -67,6 +67,7 @@ export class BlockTables {
     if (isWrittenElsewhere) this.#hot = new HotBlocks();
     this.root = open<Buffer, Buffer>({
       ...{ path, noSubdir: false, readOnly, maxDbs: 10, ...binary },
+      overlappingSync: false, // see docs/decisions/0072
       // Otherwise each failed write would leave a rejected promise that nobody can handle.
       eventTurnBatching: false,
     });

@@ -59,6 +59,7 @@ export class LmdbState implements State {
     makeLockFile(path);
     this.#root = open<string, string>({
       ...{ path, noSubdir: false, encoding: "string" },
+      overlappingSync: false, // see docs/decisions/0072
       // With it, each failed write would leave a rejected promise that no code can handle.
       eventTurnBatching: false,
     });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { atDepth } from "../support/depth.ts";
 import { until } from "../support/processes.ts";
 
 let path: string;
@@ -45,6 +46,29 @@ describe("one LMDB and several processes", () => {
     expect(counted).toEqual({ all: { one: [300], two: [300] } });
     expect(new Set((await state.readFrom("pending all", 0)).items).size).toBe(600);
     expect((await state.readFrom("pending all", 0)).end).toBe(600);
+    await state.close();
+  });
+
+  it("loses nothing while other processes open and close it", async () => {
+    const state = new LmdbState({ path });
+    const times = String(atDepth(400, 3_000));
+    const others = spawn(process.execPath, ["test/state/reopen.ts", path, times], {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    children.push(others);
+    const ended = once(others, "close");
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+    const lost: string[] = [];
+    for (let count = 1; !isOver; count += 1) {
+      await state.update(["count all"], () => [String(count)]);
+      const read = await state.get("count all");
+      if (read !== String(count)) lost.push(`wrote ${count}, read ${read}`);
+    }
+    expect(lost).toEqual([]);
+    expect((await ended)[0]).toBe(0);
     await state.close();
   });
 

@@ -22,7 +22,7 @@ export default {
         "scripts/*.{ts,mjs}",
         "bench/servers/*.ts",
         "bench/{access,backfill,budget,console,console-load,processes,start,tls}.ts",
-        "test/state/increment.ts",
+        "test/state/{increment,reopen}.ts",
         "test/subscriptions/many-sockets.ts",
         "test/support/devnet-process.ts",
         "test/support/shuffled-runner.ts",

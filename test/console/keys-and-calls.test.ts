@@ -169,7 +169,7 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
     await page.getByRole("dialog").waitFor();
     await gateway.write(await page.evaluate(() => "networks: {}"));
     await press(page, button(page, "Apply"));
-    await page.getByRole("dialog").getByText("was changed since it was looked at").waitFor();
+    await page.getByRole("dialog").getByText("was changed after you read it").waitFor();
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -22,7 +22,7 @@ it("shows versions, the changelog's section, tag, contents and what is left to d
     "CHANGELOG.md",
   ])
     expect(said).toMatch(new RegExp(`^ ${file} +\\| +\\d`, "m"));
-  expect(said).toContain(`tag v${next}, which says:\n\n### `);
+  expect(said).toContain(`tag v${next}, with the text:\n\n### `);
   for (const name of ["headgate", "headgate-devnet"])
     expect(said).toMatch(new RegExp(`^${name}-${next}\\.tgz: \\d+ files, [\\d.]+ KiB packed`, "m"));
   expect(said).toMatch(/^ +[\d.]+ KiB {2}dist\/main\.mjs$/m);

@@ -6,7 +6,10 @@ import { expect, it } from "vitest";
 
 type Ratio = { readonly name: string; readonly timesY: number; readonly usualTimesY: number };
 
-const CASES = ["chain id", "receipt from", "batch of 100 receipts", "forwarded call"];
+const CASES = [
+  ...["chain id", "receipt from", "batch of 100 receipts"],
+  ...["forwarded call", "forwarded call, not merged"],
+];
 
 it("no case is twice as dear as it was", async () => {
   const only = CASES.flatMap((name) => ["--only", name]);

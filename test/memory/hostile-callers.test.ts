@@ -227,7 +227,9 @@ describe("while too much waits in memory", () => {
     const cheap = await ask("stored", call(3, "web3_sha3", ["0x"]));
     expect(cheap.status).toBe(200);
     expect(await readGauge(gateway, "headgate_memory_refusals_total")).toBeGreaterThanOrEqual(2);
-    const told = gateway.log.filter(({ msg }) => msg?.startsWith("requests are refused, since too much data waits"));
+    const told = gateway.log.filter(({ msg }) =>
+      msg?.startsWith("requests are refused, since too much data waits"),
+    );
     expect(told).toHaveLength(1);
   });
 });

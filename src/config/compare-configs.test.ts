@@ -186,6 +186,8 @@ describe("what a changed configuration changes", () => {
     ).toEqual(["networks.main.agreement: the order changed"]);
     const [eths, calls] = [{ "eth_*": 1 }, { "*Call": 2 }];
     const prices = (methods: Record<string, number>) => ({ prices: { methods } });
+    const defaults = { allow: ["eth_*", "net_*", "web3_*", "trace_*"] };
+    expect(lines(network({}), network({ methods: defaults }))).toEqual([]);
     expect(lines(prices({ ...eths, ...calls }), prices({ ...calls, ...eths }))).toEqual([
       "prices.methods: the order changed",
     ]);

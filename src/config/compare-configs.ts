@@ -49,7 +49,7 @@ function isAppliedLive(path: Path, before: Config, after: Config): boolean {
  * Mappings whose order matters: the first pattern that fits decides; for `costs` and `prices.methods`, the first of
  * equally long ones.
  */
-const ORDERED = new Set(["agreement", "costs", "methods"]);
+const ORDERED = /(?:^|\.)(?:agreement|costs|prices\.methods)$/;
 
 function differences(path: Path, before: unknown, after: unknown): readonly ConfigChange[] {
   if (Object.is(before, after)) return [];
@@ -71,7 +71,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
     if (other === undefined && isMapping(one)) return [change(at, "removed")];
     return differences(at, one, other);
   });
-  const isOrdered = ORDERED.has(String(path.at(-1)));
+  const isOrdered = ORDERED.test(path.join("."));
   const isReordered = isOrdered && Object.keys(before).join() !== Object.keys(after).join();
   return found.length === 0 && isReordered ? [change(path, "the order changed")] : found;
 }

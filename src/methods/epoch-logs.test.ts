@@ -117,6 +117,15 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
     expect(askedFor(asked).length).toBeLessThan(30);
   });
 
+  it("seldom asks for more than a node takes that does not say how much", async () => {
+    const node = nodeWith((filter) => {
+      if (Number(filter.toEpoch) - Number(filter.fromEpoch) < 62) return [];
+      return refusing({ code: -32602, message: "the block range is too large" })();
+    });
+    const { asked } = await ask({ fromEpoch: "0x0" }, node);
+    expect(askedFor(asked).length).toBeLessThan(50); // 33 if the width were known
+  });
+
   it("does not take what a node of 2021 cut for the whole", async () => {
     const node = nodeWith((filter) => range(filter).slice(-100)); // its last hundred logs, without telling that it cut them
     const { result } = await ask({ fromEpoch: "0x0", offset: "0xc8", limit: "0x5" }, node);

@@ -36,14 +36,14 @@ export async function logsOfNodes(
   { found, context, newest }: { found: NewestLogs; context: CallContext; newest: number },
 ): Promise<void> {
   const { ranges } = context;
-  let { width } = ranges;
+  const pieces = ranges.ofQuery();
   for (let end = to; end >= from && !found.isFull; ) {
     if (context.upstreamCallsLeft === 0) {
       if (!found.isEnough) throw tooCostly({ unread: end, to, newest }, context);
       found.assumeMore(); // the answer is complete; it only stays unknown whether there are more logs
       return;
     }
-    const start = Math.max(from, end - width + 1);
+    const start = Math.max(from, end - Math.min(pieces.width, ranges.width) + 1);
     const range = { fromEpoch: toQuantity(start), toEpoch: toQuantity(end) };
     const reply = await askLogs({ ...criteria, ...range }, context);
     if (reply.kind === "too large" && start < end) {
@@ -51,7 +51,7 @@ export async function logsOfNodes(
       const { most = asked } = reply;
       // A limit on the width concerns every query; a limit on the number of logs concerns this one only.
       if (reply.most !== undefined) ranges.limitedTo(reply.most);
-      width = most < asked ? most : Math.max(1, Math.floor(asked / 2));
+      pieces.limitedTo(most < asked ? most : Math.floor(asked / 2));
       continue;
     }
     const whole = reply.kind === "logs" && wholeEpochs(reply.logs, { start, end }, context);
@@ -63,7 +63,7 @@ export async function logsOfNodes(
     found.add(whole.logs);
     const answered = end - whole.from + 1;
     ranges.fitted(answered);
-    width = Math.min(ranges.width, answered * 2);
+    pieces.fitted(answered);
     end = whole.from - 1;
   }
 }

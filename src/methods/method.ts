@@ -165,7 +165,7 @@ export type CallContext = {
   setProvenance(provenance: Provenance): void;
   readonly provenance: Provenance | undefined;
   /** The widest range, in blocks or epochs, that the network's nodes accept in one log query. */
-  readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted">;
+  readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted" | "ofQuery">;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
 };

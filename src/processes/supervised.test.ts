@@ -32,16 +32,16 @@ function place() {
   const children: FakeChild[] = [];
   const lines: Record<string, unknown>[] = [];
   const ends: string[] = [];
-  /** Whether the system refuses the next start. */
-  const refused = { next: false };
+  /** How the system refuses the next start. */
+  const refused: { next: "event" | "throw" | undefined } = { next: undefined };
   const supervised = new Supervised(
     { name: "server 1" },
     {
       fork: () => {
-        if (refused.next) {
-          refused.next = false;
-          return spawn("/not/there");
-        }
+        const how = refused.next;
+        refused.next = undefined;
+        if (how === "event") return spawn("/not/there");
+        if (how === "throw") throw new Error("spawn /not/there ENOENT");
         const child = new FakeChild();
         children.push(child);
         return child as unknown as ChildProcess;
@@ -108,22 +108,25 @@ describe("a process that is supervised", () => {
     expect(children).toHaveLength(1);
   });
 
-  it("that the system does not start is tried again, and ends when it is to", async () => {
-    const { supervised, last, lines, children, clock, refused } = place();
-    const started = supervised.start();
-    last().ready();
-    await started;
-    refused.next = true;
-    last().end();
-    while (lines.length < 2) await turn();
-    expect(lines[1]?.["why"]).toBe("the system did not start it: spawn /not/there ENOENT");
-    await clock.advance(Number(lines[1]?.["restMs"]));
-    expect(children).toHaveLength(2);
-    refused.next = true;
-    last().end();
-    await turn();
-    await supervised.stop(1_000);
-  });
+  it.each(["event", "throw"] as const)(
+    "that the system does not start, as an %s, is tried again, and ends when it is to",
+    async (how) => {
+      const { supervised, last, lines, children, clock, refused } = place();
+      const started = supervised.start();
+      last().ready();
+      await started;
+      refused.next = how;
+      last().end();
+      while (lines.length < 2) await turn();
+      expect(lines[1]?.["why"]).toBe("the system did not start it: spawn /not/there ENOENT");
+      await clock.advance(Number(lines[1]?.["restMs"]));
+      expect(children).toHaveLength(2);
+      refused.next = how;
+      last().end();
+      await turn();
+      await supervised.stop(1_000);
+    },
+  );
 
   it("is started again at once; when it dies again and again, later and later", async () => {
     const { supervised, last, children, clock, lines } = place();

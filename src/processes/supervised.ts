@@ -25,6 +25,12 @@ export class ChildFailed extends Error {
   override readonly name = "ChildFailed";
 }
 
+type Ending = {
+  readonly pid: number | undefined;
+  readonly code: number | null;
+  readonly signal: string | null;
+};
+
 /** A signal to a group of processes reaches all of them within this time, in milliseconds. */
 const SIGNALS_TOGETHER_MS = 500;
 
@@ -130,29 +136,37 @@ export class Supervised {
   }
 
   /** One process, from its beginning to its end. */
-  #live(): Promise<{ pid: number | undefined; code: number | null; signal: string | null }> {
-    const child = this.#parts.fork();
-    this.#child = child;
+  async #live(): Promise<Ending> {
     this.#failure = undefined;
+    this.#heartbeat = undefined;
+    let child: ChildProcess;
+    try {
+      child = this.#parts.fork();
+    } catch (error) {
+      return this.#notStarted((error as Error).message);
+    }
+    this.#child = child;
     const heartbeat = this.#watch(child);
     this.#heartbeat = heartbeat;
     child.on("message", (message) => this.#hear(message as FromChild));
     this.send({ kind: "start", ...this.#parts.start() });
-    return new Promise((resolve) => {
-      const end = (code: number | null, signal: string | null): void => {
-        heartbeat.stop();
-        this.#child = undefined;
-        this.#isReady = false;
-        this.#replies.settleAll(NOT_THERE);
-        resolve({ pid: child.pid, code, signal });
-      };
-      child.once("exit", end);
+    const ending = await new Promise<Ending>((resolve) => {
+      child.once("exit", (code, signal) => resolve({ pid: child.pid, code, signal }));
       child.on("error", ({ message }) => {
-        if (child.pid !== undefined) return; // a message could not be sent
-        this.#failure = `the system did not start it: ${message}`;
-        end(null, null); // no `exit` comes
+        // Of a process that never was, no `exit` comes; for others the error is that of a message.
+        if (child.pid === undefined) resolve(this.#notStarted(message));
       });
     });
+    heartbeat.stop();
+    this.#child = undefined;
+    this.#isReady = false;
+    this.#replies.settleAll(NOT_THERE);
+    return ending;
+  }
+
+  #notStarted(why: string): Ending {
+    this.#failure = `the system did not start it: ${why}`;
+    return { pid: undefined, code: null, signal: null };
   }
 
   /** Kills the child when no heartbeat comes for too long. */

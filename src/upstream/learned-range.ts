@@ -9,15 +9,26 @@ const WIDER_AFTER_AT_MOST = 1024;
 export class LearnedRange {
   #width: number;
   #fitted = 0;
-  #widerAfter = WIDER_AFTER;
+  #widerAfter: number;
   /** Whether the width was doubled, and no node has refused or answered it since. */
   #isGuess = false;
   readonly #most: number;
+  readonly #firstWiderAfter: number;
 
-  /** @param most The first and largest width, in blocks or epochs. */
-  constructor(most: number) {
+  /**
+   * @param most The first and largest width, in blocks or epochs.
+   * @param widerAfter The answered queries before the first doubling.
+   */
+  constructor(most: number, widerAfter = WIDER_AFTER) {
     this.#width = most;
     this.#most = most;
+    this.#widerAfter = widerAfter;
+    this.#firstWiderAfter = widerAfter;
+  }
+
+  /** The widths of one query's pieces: some parts of the query may have more logs than others, so that it widens soon. */
+  ofQuery(): LearnedRange {
+    return new LearnedRange(this.#width, 1);
   }
 
   get width(): number {
@@ -36,7 +47,7 @@ export class LearnedRange {
   fitted(width: number): void {
     if (width < this.#width || this.#width >= this.#most) return;
     this.#fitted += 1;
-    if (this.#isGuess) this.#widerAfter = WIDER_AFTER;
+    if (this.#isGuess) this.#widerAfter = this.#firstWiderAfter;
     this.#isGuess = false;
     if (this.#fitted < this.#widerAfter) return;
     this.#fitted = 0;

@@ -4,6 +4,7 @@ import {
   DELAY_MS,
   failed,
   lacking,
+  refused,
   result,
   scriptedCall,
 } from "../../../test/support/scripted-call.ts";
@@ -52,6 +53,25 @@ describe("an answer that one node alone is not believed in", () => {
     await answer("b", result("null"));
     await answer("a", failed);
     expect(log.at(-1)).toBe("3");
+  });
+
+  it.each([
+    { of: "a node that lags", last: result("3"), want: "3" },
+    {
+      of: "a node that lags, also where it is a refusal",
+      last: refused,
+      want: "refused: execution reverted",
+    },
+  ])("lets that of $of wait no longer than itself: two seconds in all", async ({ last, want }) => {
+    const nodes = [{ hasReplied: true }, { hasReplied: true }, { isBehind: true }];
+    const { log, clock, answer } = scriptedCall(nodes, crossChecksNull);
+    await clock.advance(DELAY_MS);
+    await answer("b", result("null"));
+    await clock.advance(DELAY_MS);
+    await answer("c", last);
+    const then = log.length;
+    while (log.length === then) await clock.advance(DELAY_MS);
+    expect([clock.now() <= DELAY_MS + 2_000 + 4 * DELAY_MS, log.at(-1)]).toEqual([true, want]);
   });
 
   it("counts when nobody gives a better one in four times as long as calls take", async () => {

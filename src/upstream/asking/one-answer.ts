@@ -138,7 +138,7 @@ export class OneAnswer {
     const isBelieved = !isCrossChecked(this.#question, reply);
     if (isBelieved && !this.#isHasty(attempt)) return this.#settle(reply);
     if (!this.#check || (isBelieved && !this.#check.isBelieved)) {
-      const time = { usualMs: this.#usualMs, now };
+      const time = { usualMs: this.#usualMs, now, sinceMs: this.#check?.sinceMs ?? now };
       this.#check = new CrossCheck(reply, { order: attempt.order, isBelieved }, time);
       if (!isBelieved && this.#check.isPerhapsAll)
         this.#candidates.dropOpen(this.#question.traits.workKind);
@@ -317,37 +317,41 @@ class CrossCheck {
   readonly isBelieved: boolean;
   /** The time of the next look whether an open attempt is worth waiting for, by the clock's `now`. */
   atMs: number;
+  /** The time of the first answer, by the clock's `now`. */
+  readonly sinceMs: number;
   readonly #order: number;
-  readonly #sinceMs: number;
   readonly #everyMs: number;
 
   /** @param order The order of the attempt that gave the reply. */
   constructor(
     reply: FinalReply,
     { order, isBelieved }: Pick<CrossCheck, "isBelieved"> & Pick<Attempt, "order">,
-    time: { usualMs: number; now: number },
+    time: Pick<CrossCheck, "sinceMs"> & { readonly usualMs: number; readonly now: number },
   ) {
     const timeoutMs = crossCheckMs(time.usualMs);
     this.reply = reply;
     this.isBelieved = isBelieved;
     this.#order = order;
-    this.#sinceMs = time.now;
+    this.sinceMs = time.sinceMs;
     this.#everyMs = this.isPerhapsAll
       ? Math.min(timeoutMs, TIMEOUT.mostMs)
       : Math.max(timeoutMs, LACK_TIMEOUT_MS);
     this.atMs = time.now + this.#everyMs;
   }
 
-  /** A result such as null may be true. After a refusal for lack of data, another upstream must have the data. */
+  /**
+   * A believed answer, and a result such as null, may be all that there is. After a refusal for lack of data, another
+   * upstream must have the data.
+   */
   get isPerhapsAll(): boolean {
-    return this.reply.kind === "result";
+    return this.isBelieved || this.reply.kind === "result";
   }
 
   /** @returns Whether the wait ends now; otherwise sets the time of the next look, where the last one is over. */
   end(underWay: readonly Attempt[], now: number): boolean {
     if (this.atMs > now) return false;
     this.atMs = now + this.#everyMs;
-    const isLong = this.isPerhapsAll && now - this.#sinceMs >= TIMEOUT.mostMs;
+    const isLong = this.isPerhapsAll && now - this.sinceMs >= TIMEOUT.mostMs;
     // The wait for budget has a timeout of its own.
     if (!this.isPerhapsAll && underWay.length === 0) return false;
     return isLong || !underWay.some((attempt) => this.#isAwaited(attempt));

@@ -110,6 +110,11 @@ describe("an epoch", () => {
       reply: { kind: "failed", reason: "ECONNRESET" },
       why: "ECONNRESET",
     },
+    {
+      call: "cfx_getBlockByEpochNumber",
+      reply: { kind: "failed", reason: "ECONNRESET" },
+      why: "ECONNRESET",
+    },
     { call: "cfx_getLogs", reply: REFUSED, why: "no such epoch" },
   ] as const)("says why it could not be fetched: $call", async ({ call, reply, why }) => {
     const node = nodeWith();

@@ -6,6 +6,7 @@ import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
+import type { Reply } from "../upstream/reply.ts";
 import {
   type Ask,
   askingOf,
@@ -31,13 +32,11 @@ export const epochDialect: ChainDialect = {
     fetchEpoch(reference, askingOf(node, terms.signal, terms.limits.bytes), terms),
   readPosition: async (numberOrTag, node, signal) => {
     const pivot = await readPivot(epochOf(numberOrTag), askingOf(node, signal));
-    return pivot && typeof pivot === "object"
-      ? { number: pivot.number, hash: pivot.hash }
-      : undefined;
+    return isPivot(pivot) ? { number: pivot.number, hash: pivot.hash } : undefined;
   },
   knowsBlock: async (hash, node, signal) => {
     const found = await pivotWith(hash, askingOf(node, signal));
-    return found === "failed" ? undefined : found !== undefined;
+    return found === undefined ? false : isPivot(found) || undefined;
   },
 };
 
@@ -50,22 +49,26 @@ const TAGS: Readonly<Record<string, string>> = {
 const epochOf = (numberOrTag: number | Tag): string =>
   typeof numberOrTag === "number" ? toQuantity(numberOrTag) : (TAGS[numberOrTag] ?? numberOrTag);
 
-/** @returns undefined when the node has no such epoch. */
-async function readPivot(epoch: string, ask: Ask): Promise<Pivot | "failed" | undefined> {
+/** A pivot block; undefined when the node has none; the reply of a call that failed. */
+type PivotReply = Pivot | undefined | Exclude<Reply, { kind: "result" | "refused" }>;
+
+const isPivot = (given: PivotReply): given is Pivot => given !== undefined && "hash" in given;
+
+async function readPivot(epoch: string, ask: Ask): Promise<PivotReply> {
   const reply = await ask("cfx_getBlockByEpochNumber", [epoch, false]);
   // Nodes refuse epochs above their newest one.
   if (reply.kind === "refused") return undefined;
-  return reply.kind === "result" ? pivotIn(reply.json) : "failed";
+  return reply.kind === "result" ? pivotIn(reply.json) : reply;
 }
 
 /** The pivot block with this hash; undefined when the node has no such block, or the block is not a pivot any more. */
-async function pivotWith(hash: string, ask: Ask): Promise<Pivot | "failed" | undefined> {
+async function pivotWith(hash: string, ask: Ask): Promise<PivotReply> {
   const reply = await ask("cfx_getBlockByHash", [hash, false]);
-  if (reply.kind !== "result") return reply.kind === "refused" ? undefined : "failed";
+  if (reply.kind !== "result") return reply.kind === "refused" ? undefined : reply;
   const block = pivotIn(reply.json);
   if (!block) return undefined;
   const pivot = await readPivot(toQuantity(block.number), ask);
-  return typeof pivot === "object" && pivot.hash !== block.hash ? undefined : pivot;
+  return isPivot(pivot) && pivot.hash !== block.hash ? undefined : pivot;
 }
 
 function pivotIn(bytes: Buffer): Pivot | undefined {
@@ -91,8 +94,8 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
     "hash" in reference
       ? await pivotWith(reference.hash, ask)
       : await readPivot(toQuantity(reference.number), ask);
-  if (pivot === "failed") return { kind: "failed", reason: "the pivot block is missing" };
   if (!pivot) return { kind: "unknown" };
+  if (!isPivot(pivot)) return failureOf(pivot, limits.bytes);
   const epoch = toQuantity(pivot.number);
   const [blocks, logs] = await Promise.all([
     ask("cfx_getBlocksByEpoch", [epoch]),
@@ -110,7 +113,7 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
   if (!Array.isArray(all)) return all;
   if (all.length > limits.logs) return tooLarge(`more than ${limits.logs} logs`);
   const after = await readPivot(epoch, ask);
-  if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
+  if (!isPivot(after) || after.hash !== pivot.hash) return { kind: "unknown" };
   return (await terms.turns.do(asBlock(pivot, hashes, all))) ?? BEYOND_BLOCKS;
 }
 

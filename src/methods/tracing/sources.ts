@@ -261,15 +261,25 @@ type Question<Subject, Value> = {
   readonly paramsJson: string;
 };
 
-type Hashed = { readonly hash: string };
+/** The members by which subjects name their transaction and block. */
+type Named = {
+  readonly hash?: string;
+  readonly position?: { readonly hash: string };
+  readonly block?: { readonly hash?: string; readonly position?: { readonly hash: string } };
+};
 
-/** Reads a result once for each hash that the source holds the result against: of the subject, or of its block. */
+/** The hashes against which a source may hold a result. */
+function hashesOf(subject: unknown): string {
+  const { hash, position, block } = Object(subject) as Named;
+  return [hash, position?.hash, block?.hash, block?.position?.hash].join();
+}
+
+/** Reads a result once for all subjects of the same transaction and block. */
 function readOnce<Subject, Value>(
   { source, subject, paramsJson }: Question<Subject, Value>,
   json: Buffer,
 ): Value | undefined {
-  const { block, hash = block?.hash } = Object(subject) as Partial<Hashed & { block: Hashed }>;
-  const name = `${source.name} ${paramsJson} ${hash}`;
+  const name = `${source.name} ${paramsJson} ${hashesOf(subject)}`;
   const known = readings.get(json) ?? new Map<string, unknown>();
   readings.set(json, known);
   if (!known.has(name)) known.set(name, readWith(source, json, subject));

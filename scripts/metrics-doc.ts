@@ -5,7 +5,7 @@ import { declaredMetrics } from "./declared-metrics.ts";
 
 const HEAD = `# Metrics
 
-\`GET /metrics\` on the admin port, in Prometheus' format. Several processes of one gateway are added up. Labels have names from the
+\`GET /metrics\` on the admin port, in Prometheus' format. Several processes of one gateway are added up. The values of labels are names from the
 configuration and the catalogue, never texts that a caller can choose. A counter with labels appears when it counts for the
 first time. Each histogram \`headgate_…_seconds\` has \`_bucket\`, \`_sum\` and \`_count\`. Node.js adds metrics of its own,
 \`process_…\` and \`nodejs_…\`. [production.md](production.md) says which metrics to watch, and has the alerts. A renamed metric

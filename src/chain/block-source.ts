@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { toQuantity } from "../evm/values.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
+import { RecentNames } from "../lib/keep-newest.ts";
 import { within } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Confirmation } from "./confirmation.ts";
@@ -39,7 +40,6 @@ const LOG_AGAIN_AFTER_MS = 60_000;
 const TRY_AGAIN_AFTER_MS = 5_000;
 /** For this time, in milliseconds, a node is not asked again for a block that is too large: each try costs much. */
 const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
-const REMEMBERED = 1_000;
 
 export class BlockSource {
   /** Pairs of a node and a block of that node whose proof failed. */
@@ -197,32 +197,6 @@ export class BlockSource {
     if (this.#logged.has(what)) return;
     this.#logged.add(what);
     this.#parts.log.error(fields, message);
-  }
-}
-
-/** Remembers names for a while. The number of names is bounded. */
-export class RecentNames {
-  readonly #at = new Map<string, number>();
-  readonly #forMs: number;
-  readonly #clock: Pick<Clock, "now">;
-
-  constructor(forMs: number, clock: Pick<Clock, "now">) {
-    this.#forMs = forMs;
-    this.#clock = clock;
-  }
-
-  has(name: string): boolean {
-    const at = this.#at.get(name);
-    return at !== undefined && this.#clock.now() - at < this.#forMs;
-  }
-
-  add(name: string): void {
-    if (this.#at.size >= REMEMBERED) this.#at.clear();
-    this.#at.set(name, this.#clock.now());
-  }
-
-  clear(): void {
-    this.#at.clear();
   }
 }
 

@@ -3,9 +3,9 @@
 
 import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
+import { RecentNames } from "../lib/keep-newest.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceParts } from "./advance.ts";
-import { RecentNames } from "./block-source.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import type { Position } from "./stored-block.ts";

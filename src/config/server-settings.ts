@@ -276,7 +276,7 @@ export const timeouts = z
       .prefault("10s")
       .refine((ms) => ms >= 2_000, { error: "expected a duration from 2s" })
       .describe(
-        "The time for one of several processes, or the thread that writes, to give a sign of life before it is replaced.",
+        "The time for one of several processes, or the writer thread, to give a sign of life before it is replaced.",
       ),
   })
   .transform(inMs);

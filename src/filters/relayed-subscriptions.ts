@@ -11,6 +11,7 @@ import type { Clock } from "../lib/clock.ts";
 import { repeat } from "../lib/waiting.ts";
 import type { SubscriptionListener } from "../upstream/connection/connection.ts";
 import type { Pool } from "../upstream/pool.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import type { FilterCaller } from "./filter-book.ts";
 import { newId } from "./kept-filters.ts";
 import { notificationsOf, type PushChannel } from "./subscription.ts";
@@ -32,7 +33,6 @@ export type RelayedSubscriptionsParts = {
 /** The parameters of the upstream's subscription: the kind, and further parameters. */
 export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
 
-type Upstream = ReturnType<Pool["usable"]>[number];
 type Node = Pick<Upstream, "ask"> & {
   readonly announcements: Pick<Upstream["announcements"], "watch">;
 };

@@ -88,7 +88,7 @@ export const methodsMarkdown = (methods: readonly Method[], forwarded: readonly 
       `## ${title}`,
       tableOf(methods.filter((method) => method.family === family || method.family === "any")),
       "### Passed on unchanged",
-      "These methods are open by default if their namespace is (see `networks.<name>.methods.allow` in [configuration.md](configuration.md)).",
+      "The reads and writes among these methods are open by default if their namespace is (see `networks.<name>.methods.allow` in [configuration.md](configuration.md)).",
       forwardedTable(forwarded.filter((method) => method.family === family)),
     ]),
   ].join("\n\n")}\n`;

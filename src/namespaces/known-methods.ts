@@ -145,7 +145,7 @@ eth write (no contract): sendRawTransactionSync sendRawTransactionConditional se
 eth write: sendBundle sendMegabundle sendEndOfBlockBundle cancelBundle
 mev write: sendBundle
 mev read (execution): simBundle
-# What is the node's own.
+# The node's own mining and keys.
 eth node control: getWork submitWork submitHashrate submitTransaction
 eth signing: sign signTransaction signTypedData signTypedData_v3 signTypedData_v4 sendTransaction sendTransactionSync
   sendUnsignedTransaction resend requestAccounts
@@ -179,7 +179,7 @@ debug read (traces): accountAt accountRange codeByHash executionWitness executio
   getModifiedAccountsByHash getModifiedAccountsByNumber intermediateRoots preimage printBlock seedHash simulateV1
   stateRootWithUpdates storageRangeAt
 debug write: batchSendRawTransaction
-# What can take a node down is node control, too: dumpBlock answers with the whole state.
+# Methods that can take a node down are node control, too: dumpBlock answers with the whole state.
 debug node control: backtraceAt blockProfile chaindbCompact chaindbProperty clearTxpool cpuProfile dbAncient
   dbAncients dbGet deleteChainSlice dumpBlock freeOSMemory freezeClient gcStats getConfigValue getFromDb getSyncStage
   getTrieFlushInterval goTrace insertReceipts memStats metrics migrateReceipts mutexProfile replayBlock resetHead

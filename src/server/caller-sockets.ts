@@ -180,8 +180,10 @@ export class CallerSockets {
     const arriving = this.#arrivingOn(webSocket, grant);
     const socket = new CallerSocket({
       socket: webSocket,
-      answer: async (body, scope) =>
-        this.#isNoisy(share) ? "noisy" : this.answer({ ...upgrade, scope, channel }, body, share),
+      answer: (body, scope) =>
+        this.#isNoisy(share)
+          ? Promise.resolve("noisy" as const)
+          : this.answer({ ...upgrade, scope, channel }, body, share),
       scope: () => this.newScope(),
       onClosing: (why) => metrics.webSocketClosed(why),
       ...{ connection, arriving, clock, turns },

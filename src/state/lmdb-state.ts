@@ -59,9 +59,11 @@ export class LmdbState implements State {
     makeLockFile(path);
     this.#root = open<string, string>({
       ...{ path, noSubdir: false, encoding: "string" },
-      overlappingSync: false, // see docs/decisions/0072
-      // With it, each failed write would leave a rejected promise that no code can handle.
+      // With event turn batching, each failed write would leave a rejected promise that no code can handle.
       eventTurnBatching: false,
+      // An opening by another process sets back the number of the last transaction to the newest one on the disk, and with
+      // overlapping flushes that one is often not the last (docs/decisions/0072).
+      overlappingSync: false,
     });
     makePrivateFolder(path); // again, for the files that `open` made
     this.#parts = parts;

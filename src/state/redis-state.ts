@@ -37,7 +37,7 @@ export class RedisState implements State {
     this.#link = new RedisLink(settings, { ...parts, probe });
   }
 
-  /** As `RedisLink.start`. */
+  /** Connects. Resolves when Redis is reached, at the first error, or after 1.5 s. */
   readonly start = (): Promise<void> => this.#link.start();
   readonly close = (): Promise<void> => this.#link.close();
 

@@ -36,7 +36,7 @@ export type Urgency = {
   readonly exceedsLearnedLimit?: boolean;
 };
 
-export type RequestOptions = Urgency &
+export type NodeCallOptions = Urgency &
   ResultCheckOptions &
   Pick<NodeRequest, "maxBytes" | "headers"> & {
     /** As in `Connection.send`. */
@@ -47,7 +47,7 @@ export type NodeCall = {
   readonly method: string;
   readonly paramsJson: string;
   readonly signal: Signal;
-  readonly options: RequestOptions;
+  readonly options: NodeCallOptions;
 };
 
 type Sending = Pick<NodeRequest, "turn"> & {

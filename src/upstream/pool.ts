@@ -232,7 +232,7 @@ export class Pool {
   }
 
   /** To be called with the reply that settles a call. */
-  noteHead({ traits, paramsJson }: UpstreamQuestion, reply: FinalReply): void {
+  noteSettled({ traits, paramsJson }: UpstreamQuestion, reply: FinalReply): void {
     this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
   }
 
@@ -281,7 +281,7 @@ type PoolCallParts = {
   readonly ends: CallEnds;
   /** Counts the calls that began with the same upstreams of the pool. */
   readonly callers: Pick<UseCount, "leave">;
-  readonly pool: Pick<Pool, "noteHead" | "noAnswerError">;
+  readonly pool: Pick<Pool, "noteSettled" | "noAnswerError">;
 };
 
 /** A call until its end: one object without closures, since thousands wait at once. */
@@ -295,7 +295,7 @@ class PoolCall implements DriverEnds {
   answered(reply: FinalReply): void {
     const { question, ends, callers, pool } = this.#parts;
     callers.leave();
-    pool.noteHead(question, reply);
+    pool.noteSettled(question, reply);
     if (reply.kind === "result") ends.answered(reply.json);
     else ends.failed(errors.refusedByNode(reply.code, reply.message, reply.json));
   }

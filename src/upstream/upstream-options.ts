@@ -11,13 +11,13 @@ import type { CallPosition } from "./capabilities/capabilities.ts";
 import type { Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
-import type { RequestOptions, ResultCheckerParts } from "./node-requests.ts";
+import type { NodeCallOptions, ResultCheckerParts } from "./node-requests.ts";
 import type { AskerWithDeadline } from "./node-turns.ts";
 
 /** The declared traits of a method, for calls whose options have none. */
 export type TraitsOf = (method: string) => MethodTraits;
 
-export type AskOptions = RequestOptions & {
+export type AskOptions = NodeCallOptions & {
   /** The traits of the method; left out: `traitsOf` gives them. */
   readonly traits?: MethodTraits | undefined;
   /** The name that is missing when the node replies `missing`: a variant of the method; left out: the method. */

@@ -35,6 +35,7 @@ export class Upstream {
   /** The turns of calls that callers make. */
   readonly turns: NodeTurns;
   readonly capabilities: Capabilities;
+  /** The heads and pending transactions that the node announces, and subscriptions of others. */
   readonly announcements: NodeAnnouncements;
   readonly #sizes: BatchSizes;
   /** The newest block that the node told of. */

@@ -155,7 +155,7 @@ describe("a call whose caller goes away", () => {
     const reason = new Error("the caller went away");
     caller.abort(reason);
     await outcome;
-    expect(aborted).toEqual([reason, reason, reason]); // not OUTRUN
+    expect(aborted).toEqual([reason, reason, reason]); // not LOST_RACE
     expect(left()).toEqual(idle);
   });
 });

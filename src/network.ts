@@ -170,6 +170,7 @@ export class Network {
       network: name,
       perKey: options.filtersPerKey,
       most: limits.logs.results,
+      isStrict: settings.proof === "strict",
       isShared: parts.isShared || role.kind !== "whole",
       sweeps: role.kind !== "server",
     };
@@ -254,7 +255,7 @@ export class Network {
   }
 
   #reconfigure({ settings, filtersPerKey: perKey }: NetworkPlan): void {
-    const { family, limits, methods, headAgeMs } = settings;
+    const { family, limits, methods, headAgeMs, proof } = settings;
     const { blocks, results: most } = limits.logs;
     if (blocks !== this.facts.limits.logs.blocks) this.ranges = rangesFor(settings);
     this.facts = factsOf(this.facts.name, settings);
@@ -263,7 +264,7 @@ export class Network {
     this.#headAgeMs = headAgeMs;
     this.#freshness.reconfigure(settings);
     this.#source?.reconfigure(storeOptions(settings));
-    this.filters?.reconfigure({ perKey, most });
+    this.filters?.reconfigure({ perKey, most, isStrict: proof === "strict" });
     this.relayed.reconfigure({ perKey: perKey.pushed });
   }
 

@@ -79,6 +79,9 @@ const REACH_TIMEOUT_MS = 2_000;
 const LIVE_TIMEOUT_MS = 3_000;
 const LOOK_AGAIN_MS = 50;
 
+/** The head of an empty store. */
+const NO_BLOCK: Position = { number: -1, hash: "" };
+
 /** How often a query is run at most: a reorg during the query makes it run again. */
 const ATTEMPTS = 3;
 
@@ -111,6 +114,16 @@ export class ViewSource {
     return head && new ChainView({ head, isShared, staleness }, this.#viewParts);
   }
 
+  /**
+   * The stored chain as it was when it was last extended, also while it is not followed: for blocks by their hash. Its
+   * head may be old, or may have left the nodes' chain; an empty store has a head below all blocks.
+   */
+  storedView(): ChainView {
+    this.#parts.refresh?.();
+    const head = this.#parts.store.head ?? NO_BLOCK;
+    return new ChainView({ head, isShared: false }, this.#viewParts);
+  }
+
   /** As `view`, but after a start the call waits a little until the chain is live. */
   async liveView(signal: Signal): Promise<ChainView | undefined> {
     const { clock, look } = this.#parts;
@@ -123,7 +136,7 @@ export class ViewSource {
     return this.view();
   }
 
-  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
+  /** Why the chain is not followed now and calls pass through to the nodes, in words for a person. */
   get whyStopped(): string | undefined {
     return this.#parts.whyStopped();
   }

@@ -51,6 +51,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
       formatters: blockFormatters,
       clock,
       metrics: {
+        ...{ filterWalkedNodes: () => undefined, filterUnserved: () => undefined },
         filtersCounted: (_, kinds) => {
           counted = { ...kinds };
         },

@@ -1,11 +1,14 @@
 // Makes, polls and ends the filters of one network.
 
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
+import type { Reference } from "../chain/dialect.ts";
 import type { Position } from "../chain/stored-block.ts";
+import { toQuantity } from "../evm/values.ts";
 import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import { mapConcurrently, orAborted, repeat } from "../lib/waiting.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import {
   type Criteria,
@@ -23,6 +26,8 @@ import {
   type KeptFiltersParts,
 } from "./kept-filters.ts";
 import type { MempoolFilters } from "./mempool-reader.ts";
+import { NodeChain } from "./node-chain.ts";
+import { beginAt, type NodeFormatter, type NodeWalkParts, walkNodes } from "./node-walk.ts";
 import type { Changes, Delivery, FindChanges, FoundItems, OpenFilter } from "./open-filter.ts";
 import { PushedRecords } from "./pushed-record.ts";
 import { retrace } from "./retrace.ts";
@@ -40,17 +45,19 @@ export type FilterLimits = {
   readonly perKey: KeptFiltersOptions["perKey"];
   /** About the number of items in one answer. */
   readonly most: number;
+  /** Whether the items of followed blocks may only be of proven blocks (`proof: strict`). */
+  readonly isStrict?: boolean;
 };
 
 export type FilterOptions = FilterLimits & KeptFiltersOptions;
 
 export type FilterParts = KeptFiltersParts & {
-  readonly chain: Pick<ViewSource, "view" | "liveView" | "headOfNodes" | "reach"> & {
-    readonly whyStopped?: ViewSource["whyStopped"];
-  };
+  readonly metrics: Pick<Metrics, "filterWalkedNodes" | "filterUnserved">;
+  readonly chain: Pick<ViewSource, "view" | "liveView" | "headOfNodes" | "reach"> &
+    Partial<Pick<ViewSource, "whyStopped" | "storedView">>;
   readonly journal: MempoolFilters;
   readonly formatters: Formatters;
-  /** Fetches whole transactions or blocks, for questions with `isWhole`. */
+  /** Fetches whole transactions or blocks, for questions with `isWhole`, and the blocks that the store cannot give. */
   readonly pool?: Pick<Pool, "call">;
 };
 
@@ -94,10 +101,13 @@ export class FilterBook {
   readonly #formatters = new WeakMap<OpenFilter, Formatter>();
   readonly #closing = new AbortController();
   #takingUp: Promise<void> | undefined;
+  readonly #nodes: NodeChain | undefined;
   #options: FilterOptions;
   readonly #parts: FilterParts;
 
   constructor(options: FilterOptions, parts: FilterParts) {
+    const { pool, clock } = parts;
+    this.#nodes = pool && new NodeChain({ pool, clock, signal: this.#closing.signal });
     this.#kept = new KeptFilters(options, parts);
     this.records = new PushedRecords(parts);
     this.#options = options;
@@ -147,9 +157,10 @@ export class FilterBook {
       asked.isWhole ? { ...found, items: await this.#completed(found.items, caller) } : found;
     return {
       matcher: formatter.matcher,
-      find: async (at, caller) => whole(await this.#findChanges(told, [at], caller), caller),
+      find: async (at, caller) =>
+        whole(await this.#counted("pushed", this.#findChanges(told, [at], caller)), caller),
       retrace: async (from, to, caller) =>
-        whole(await this.#retrace(told, [from, to], caller), caller),
+        whole(await this.#counted("pushed", this.#retrace(told, [from, to], caller)), caller),
     };
   }
 
@@ -168,12 +179,16 @@ export class FilterBook {
     if (!filter || filter.record.isPushed) throw errors.filterNotFound();
     check(filter.record);
     const told = { asked: filter.record, formatter: this.#formatterOf(filter) };
-    const findChanges: FindChanges = (cursors) => this.#findChanges(told, cursors, caller);
+    const findChanges: FindChanges = (cursors) =>
+      this.#counted("polled", this.#findChanges(told, cursors, caller));
     try {
       const changes = await filter.poll(findChanges, caller, clock.wallTime());
       if (changes) return changes;
     } catch (error) {
       if (!(error instanceof CursorLost)) throw error;
+      await this.#kept.end(id);
+      const { acknowledged: at } = filter.record;
+      throw "number" in at ? errors.filterLost(toQuantity(at.number)) : errors.filterNotFound();
     }
     await this.#kept.end(id);
     throw errors.filterNotFound();
@@ -224,6 +239,8 @@ export class FilterBook {
     const { chain } = this.#parts;
     const seen = chain.view();
     if (seen && !seen.isBehind) return this.#cursorAt(seen.head, asked, seen);
+    const passing = this.#passing(this.#formatterFor(asked), caller);
+    if (passing) return beginAt(await passing.within(passing.nodes.head()), passing);
     // Blocks after the nodes' own head are new to the client, also before the gateway follows the chain, and while the
     // nodes may be ahead of the chain.
     const head = await chain.headOfNodes(caller.signal);
@@ -259,15 +276,64 @@ export class FilterBook {
       if (!changes) throw new CursorLost();
       return changes;
     }
-    const within = await this.#reach(cursors as readonly Position[], caller);
-    const options = { formatter, most, isShared };
-    const walked = await walk(cursors as readonly Position[], options, {
-      view: () => chain.view(),
-      clock,
-      within,
-    });
+    const positions = cursors as readonly CursorPosition[];
+    const passing = this.#passing(formatter, caller);
+    if (passing) return this.#walkNodes(positions, most, passing);
+    const within = await this.#reach(positions, caller);
+    const walked = await walk(
+      positions,
+      { formatter, most, isShared },
+      { view: () => chain.view(), clock, within, nodes: this.#unprovenBlocks },
+    );
     if (!walked) throw errors.chainMoves();
     return walked;
+  }
+
+  /** The nodes as the source of blocks that cannot be taken into the store. */
+  get #unprovenBlocks(): NodeChain | undefined {
+    return this.#options.isStrict ? undefined : this.#nodes;
+  }
+
+  /**
+   * The parts of walks over the nodes' chain; undefined while the chain is followed, or is about to be.
+   * Nodes know no executed epochs with their blocks' logs together, so on epoch networks there are none either.
+   */
+  #passing(formatter: Formatter, caller: Waiting): NodeWalkParts | undefined {
+    const { chain } = this.#parts;
+    const nodes = this.#nodes;
+    if (!nodes || !isNodeFormatter(formatter)) return undefined;
+    if (chain.whyStopped === undefined || chain.view()) return undefined;
+    const within: Within = (promise) => this.#within(promise, caller);
+    return { nodes, formatter, stored: chain.storedView?.(), within };
+  }
+
+  async #walkNodes(
+    cursors: readonly CursorPosition[],
+    most: number,
+    parts: NodeWalkParts,
+  ): Promise<Changes> {
+    const { clock, metrics } = this.#parts;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const walked = await walkNodes(cursors, { most }, parts);
+        metrics.filterWalkedNodes(this.#options.network);
+        return walked;
+      } catch (error) {
+        // A node may lag behind another one.
+        if (!(error instanceof CursorLost) || attempt === LOST_AFTER) throw error;
+        await parts.within(clock.sleep(LOST_AGAIN_AFTER_MS));
+      }
+    }
+  }
+
+  /** Counts the walks that could not be made: the caller of a poll gets an error, a subscription tries again. */
+  async #counted<Found>(manner: FilterManner, finding: Promise<Found>): Promise<Found> {
+    try {
+      return await finding;
+    } catch (error) {
+      this.#parts.metrics.filterUnserved(this.#options.network, manner);
+      throw error;
+    }
   }
 
   /** Fetches the whole items of the hashes. @throws RpcError when the gateway could not ask the nodes. */
@@ -297,11 +363,16 @@ export class FilterBook {
       return changes;
     }
     const ends = [from, to] as readonly [CursorPosition, CursorPosition];
-    const within = await this.#reach(ends, caller);
+    const passing = this.#passing(formatter, caller);
+    const within = passing?.within ?? (await this.#reach(ends, caller));
     for (let attempt = 1; ; attempt += 1) {
-      const view = await this.#liveView(caller);
+      const view = passing?.stored ?? (await this.#liveView(caller));
+      const nodes = passing?.nodes ?? this.#unprovenBlocks;
+      const fetch = async (wanted: Reference) =>
+        passing ? ("unknown" as const) : within(view.fetch(wanted));
       try {
-        return await retrace({ from: ends[0], to: ends[1] }, formatter, { view, within });
+        const reader = { view, formatter, within, nodes, fetch };
+        return await retrace({ from: ends[0], to: ends[1] }, reader);
       } catch (error) {
         // A reorg may have happened meanwhile, or a node may have lagged behind this gateway.
         if (!(error instanceof CursorLost) || attempt === LOST_AFTER) throw error;
@@ -351,6 +422,9 @@ export class FilterBook {
     return asked.kind === "heads" ? formatters.heads : formatters.blocks;
   }
 }
+
+const isNodeFormatter = (formatter: Formatter): formatter is NodeFormatter =>
+  formatter.addedByNodes !== undefined;
 
 /** Whether the store has the chain at this height, but never had this block. */
 const isDroppedUnseen = ({ number, hash }: Position, view: ChainView): boolean =>

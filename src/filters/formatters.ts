@@ -9,6 +9,7 @@ import { asRemoved, asRestored, headerOf } from "../evm/results.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";
+import type { NodeBlock, NodeChain } from "./node-chain.ts";
 import type { FoundItems } from "./open-filter.ts";
 
 /** The formatters of one family. */
@@ -40,9 +41,16 @@ export type Formatter = {
   /** Turns the item of a removed block back into that of the added block; absent where removed blocks have no items. */
   restored?(dropped: RawJson): RawJson;
   /** The items of a block that is no longer canonical. */
-  dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
+  dropped(block: StoredBlock, view: Pick<ChainView, "logsOf">): readonly RawJson[];
   /** The items of a canonical block. */
-  added(block: StoredBlock, view: ChainView): readonly RawJson[];
+  added(block: StoredBlock, view: Pick<ChainView, "logsOf">): readonly RawJson[];
+  /**
+   * The items of a block that the store does not have, as a node gives them; absent where nodes cannot give them.
+   * @throws RpcError when no node answers.
+   */
+  addedByNodes?(block: NodeBlock, nodes: Pick<NodeChain, "logsOf">): Promise<readonly RawJson[]>;
+  /** Turns the item of an added block into that of the removed block; absent where removed blocks have no items. */
+  removed?(added: RawJson): RawJson;
   /**
    * The items of the canonical blocks of a range within the window; beyond `most` items, those of the first blocks only.
    * undefined when the store lacks some block.
@@ -60,13 +68,17 @@ export const blockFormatters: Formatters = {
   blocks: {
     dropped: () => [],
     added: ({ hash }) => [asJson(hash)],
+    addedByNodes: async ({ hash }) => [asJson(hash)],
     addedWithin: async (range, most, view) =>
-      oneByOne(range, most, (number) => {
+      oneByOne(range, { most, view }, (number) => {
         const hash = view.hashAt(number);
         return hash === undefined ? undefined : [asJson(hash)];
       }),
   },
-  heads: headsAs((block) => headerOf(block.withHashes())),
+  heads: {
+    ...headsAs((block) => headerOf(block.withHashes())),
+    addedByNodes: async ({ header }) => [header],
+  },
   whole: {
     method: "eth_getTransactionByHash",
     params: [],
@@ -93,7 +105,7 @@ function eachAs(told: (block: StoredBlock) => readonly string[]): Formatter {
     dropped: () => [],
     added: told,
     addedWithin: async (range, most, view) =>
-      oneByOne(range, most, (number) => {
+      oneByOne(range, { most, view }, (number) => {
         const block = view.blockAt(number);
         return block && told(block);
       }),
@@ -135,16 +147,17 @@ const asJson = (hash: string): string => `"${hash}"`;
 const blockHashesOf = (epoch: StoredBlock): string[] =>
   epoch.transactionHashes().map((hash) => asJson(hash));
 
+/** Heights of the window that have no block are heights that the chain left out. */
 function oneByOne(
   { from, to }: LogRange,
-  most: number,
+  { most, view }: { readonly most: number; readonly view: Pick<ChainView, "tail"> },
   itemsAt: (number: number) => readonly string[] | undefined,
 ): BlockItems | undefined {
   const items: string[] = [];
   for (let number = from; number <= to; number += 1) {
     const found = itemsAt(number);
-    if (!found) return undefined;
-    items.push(...found);
+    if (!found && (number < view.tail || number === to)) return undefined;
+    items.push(...(found ?? []));
     if (items.length > most) return { items, to: number };
   }
   return { items, to };
@@ -164,6 +177,8 @@ function logsOfBlocks(filter: LogFilter): Formatter {
   return {
     matcher,
     restored: (log) => asRestored(Buffer.from(log)),
+    removed: (log) => asRemoved(Buffer.from(log)),
+    addedByNodes: async (block, nodes) => (isWithin(block) ? nodes.logsOf(block, filter) : []),
     dropped: (block, view) => (isWithin(block) ? view.logsOf(block, matcher).map(asRemoved) : []),
     added: (block, view) => (isWithin(block) ? view.logsOf(block, matcher) : []),
     addedWithin: async (range, most, view) => {

@@ -18,6 +18,8 @@ export type FoundItems = {
   readonly items: readonly RawJson[];
   /** More logs after the items, too many for memory: the server reads them from the store as it sends them. */
   readonly more?: LogSelection | undefined;
+  /** Some items are of blocks that nodes gave, and that are not proven. */
+  readonly isOfNodes?: true;
 };
 
 /** The items since a cursor, and the cursor after them. */

@@ -139,7 +139,8 @@ export class PushStream {
     const touches = this.#touches;
     const before = head();
     if (position.seen === touches - 1) position.follow(this.#before);
-    const { items, more, at } = await this.#changesSince(position.cursor);
+    const { at, ...found } = await this.#changesSince(position.cursor);
+    const { items, more } = found;
     const count = items.length + (more?.count ?? 0);
     const to = this.#othersAt(at, position) ?? (count > 0 ? new StreamPosition(at) : position);
     to.cursor = at;
@@ -149,7 +150,7 @@ export class PushStream {
     if (!to.isSettled) onUnsettled(this);
     this.#latest = to;
     if (to === position) return;
-    position.next = { items, more, count, to };
+    position.next = { ...found, count, to };
     this.#parts.cache.keep(position, position.next);
   }
 

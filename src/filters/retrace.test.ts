@@ -41,8 +41,9 @@ const toldBetween = async (
   view = viewOf(9),
   by = formatter,
 ): Promise<readonly string[]> => {
-  const parts = { view, within: <Value>(promise: Promise<Value>) => promise };
-  const { items } = await retrace({ from, to }, by, parts);
+  const within = <Value>(promise: Promise<Value>) => promise;
+  const fetch = async () => "unknown" as const;
+  const { items } = await retrace({ from, to }, { view, formatter: by, fetch, within });
   return items.map(String);
 };
 

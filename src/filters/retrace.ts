@@ -6,9 +6,14 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { FoundItems } from "./open-filter.ts";
-import { CursorLost, deliveredBlocks, found, isOnChain, type Within } from "./walk.ts";
-
-type RetraceParts = { readonly view: ChainView; readonly within: Within };
+import {
+  type BlockReader,
+  CursorLost,
+  deliveredBlocks,
+  givenBlock,
+  isOnChain,
+  parentOf,
+} from "./walk.ts";
 
 /** The most blocks that a retrace visits one by one. */
 const BLOCKS_AT_MOST = 4_096;
@@ -27,10 +32,9 @@ type Retraced = {
  */
 export async function retrace(
   { from, to }: { readonly from: CursorPosition; readonly to: CursorPosition },
-  formatter: Formatter,
-  parts: RetraceParts,
+  reader: BlockReader,
 ): Promise<FoundItems> {
-  const { view } = parts;
+  const { view, formatter } = reader;
   const known = deliveredBlocks([from, to]);
   const retraced: Retraced = { dropped: [], added: [], fork: from };
   let up: Position = to;
@@ -40,35 +44,38 @@ export async function retrace(
     if (fork.number < up.number && isOnChain(fork, view) && isOnChain(up, view))
       return itemsOf(retraced, from, formatter, await along([fork, up], formatter, view));
     const isDown = fork.number >= up.number;
-    const block = await stepOf(isDown ? fork : up, isDown, { known, formatter, ...parts });
+    const block = await stepOf(isDown ? fork : up, isDown, { known, ...reader });
     if (isDown) retraced.dropped.push(...block.items);
     else retraced.added.push(block.items);
-    const below = { number: (isDown ? fork : up).number - 1, hash: block.parentHash };
+    const below = parentOf(isDown ? fork : up, block.parentHash, view);
     if (isDown) retraced.fork = below;
     else up = below;
   }
   return itemsOf(retraced, from, formatter, { items: [] });
 }
 
-type StepParts = RetraceParts & {
-  readonly known: ReadonlyMap<string, DeliveredBlock>;
-  readonly formatter: Formatter;
-};
+type StepParts = BlockReader & { readonly known: ReadonlyMap<string, DeliveredBlock> };
 
 /** The items of a block when it was removed (`isDown`), or when it was added. */
 async function stepOf(
   { hash }: Position,
   isDown: boolean,
-  { view, within, known, formatter }: StepParts,
+  { known, ...reader }: StepParts,
 ): Promise<DeliveredBlock> {
+  const { view, formatter } = reader;
   const told = known.get(hash);
   const { restored = undefined } = formatter;
-  let block = view.droppedBlock(hash);
+  const block = view.droppedBlock(hash);
   if (!block && told && isDown) return told;
   if (!block && told && restored) return { ...told, items: told.items.map(restored) };
-  block ??= found(await within(view.fetch({ hash })));
-  const items = isDown ? formatter.dropped(block, view) : formatter.added(block, view);
-  return { hash, parentHash: block.outline.parentHash, items };
+  if (block) {
+    const items = isDown ? formatter.dropped(block, view) : formatter.added(block, view);
+    return { hash, parentHash: block.outline.parentHash, items };
+  }
+  const given = await givenBlock({ hash }, reader);
+  if (!given) throw new CursorLost();
+  const items = await (isDown ? given.dropped() : given.added());
+  return { hash, parentHash: given.parentHash, items };
 }
 
 /** The items between two blocks that are both canonical. */

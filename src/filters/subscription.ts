@@ -84,6 +84,9 @@ type PushedStepState = { -readonly [Member in keyof PushedStep]: PushedStep[Memb
   readonly bytes: number;
 };
 
+/** The bytes of changes that were pushed so far, and the source of the changes. */
+type Sent = { bytes: number; readonly source: "store" | "node" };
+
 /** The fewest steps in a record: a caller that resumes may count fewer notifications than it confirmed. */
 const KEPT_STEPS = 8;
 /** The most changes, and the most bytes, that may be under way to the caller. */
@@ -257,8 +260,8 @@ export class Subscription {
   }
 
   /** Pushes the missing items of changes. */
-  async #pushAll({ items, more }: FoundItems, to: StreamPosition): Promise<void> {
-    const sent = { bytes: 0 };
+  async #pushAll({ items, more, isOfNodes }: FoundItems, to: StreamPosition): Promise<void> {
+    const sent = { bytes: 0, source: isOfNodes ? ("node" as const) : ("store" as const) };
     let first = countOf({ items, more }) - this.#missing;
     for (; first < items.length; first += 1)
       if (!(await this.#push(items[first] ?? "", sent))) return;
@@ -268,18 +271,18 @@ export class Subscription {
       for (const item of some) if (!(await this.#push(item, sent))) return;
     }
     const step = this.#telling as PushedStep;
-    this.#steps.push({ ...step, upTo: this.channel.pushed, ...sent });
+    this.#steps.push({ ...step, upTo: this.channel.pushed, bytes: sent.bytes });
     this.#telling = undefined;
     this.position = to;
     this.channel.confirm();
   }
 
   /** @returns false when the subscription has ended. */
-  async #push(item: RawJson, sent: { bytes: number }): Promise<boolean> {
+  async #push(item: RawJson, sent: Sent): Promise<boolean> {
     if (this.#isEnded) return false;
     const notification = this.#notificationOf(item);
     const count = (this.#telling?.count ?? 0) - this.#missing + 1;
-    if (!(await this.channel.push(notification, this.#method, count))) {
+    if (!(await this.channel.push(notification, this.#method, count, sent.source))) {
       await this.end();
       return false;
     }

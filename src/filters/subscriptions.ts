@@ -25,7 +25,7 @@ export type SubscriptionsParts = {
     FilterBook,
     "begin" | "pushed" | "changesFinderFor" | "records" | "remove"
   >;
-  readonly chain: Pick<ViewSource, "view">;
+  readonly chain: Pick<ViewSource, "view"> & Partial<Pick<ViewSource, "whyStopped">>;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
 
@@ -286,9 +286,13 @@ export class Subscriptions {
     });
   }
 
-  /** Writes the records of quiet subscriptions, so that they do not expire. */
+  /**
+   * Writes the records of quiet subscriptions, so that they do not expire. While the network passes calls through, no
+   * chain update comes, so all streams look for changes in the nodes' chain.
+   */
   #maintain(): boolean {
-    const { clock } = this.#parts;
+    const { clock, chain } = this.#parts;
+    if (chain.whyStopped !== undefined) this.look();
     const old = clock.now() - NOTED_EVERY_MS;
     let left = NOTED_AT_ONCE;
     for (const subscription of this.#pushed.values()) {

@@ -99,7 +99,11 @@ const bookOf = (branches: Branches): FilterBook => {
     {
       ...{ state, chain, clock, formatters: blockFormatters },
       journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
-      metrics: { filtersCounted: () => undefined },
+      metrics: {
+        filtersCounted: () => undefined,
+        filterWalkedNodes: () => undefined,
+        filterUnserved: () => undefined,
+      },
     },
   );
   books.push(book);

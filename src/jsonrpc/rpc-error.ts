@@ -211,6 +211,12 @@ export const errors = {
 
   // Filters.
   filterNotFound: () => new RpcError(-32000, "filter not found"),
+  /**
+   * No node has the blocks after the filter's last one any more, so the filter has ended: the client has all items up to
+   * this block (a QUANTITY), makes a new filter, and asks for the logs above the block.
+   */
+  filterLost: (lastBlock: string) =>
+    new RpcError(-32000, "filter not found", { data: { lastBlock } }),
   tooManyFilters: (most: number, manner: "polled" | "pushed" = "polled") =>
     new RpcError(
       -32005,

@@ -184,8 +184,9 @@ const createFilter = async (
 ): Promise<RawJson> => `"${(await filters.begin(asked, context)).id}"`;
 
 /** The items of a poll as a JSON array. Sets the answer's provenance. */
-export function changesJson({ items, more, at }: Changes, context: CallContext): AnswerJson {
-  if ("sequence" in at) context.setProvenance({ source: "upstream", proof: "none" });
+export function changesJson(changes: Changes, context: CallContext): AnswerJson {
+  const { items, more, at, isOfNodes } = changes;
+  if ("sequence" in at || isOfNodes) context.setProvenance({ source: "upstream", proof: "none" });
   else {
     const proof = context.chain?.blockOf(at.hash)?.proof ?? "none";
     context.setProvenance({ source: "store", block: at, proof });

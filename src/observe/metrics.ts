@@ -109,6 +109,10 @@ const COUNTERS = {
     "Blocks from a node that do not match their hash, by the part that does not.",
   "blocks_too_large_total{network,upstream}":
     "Blocks that were not taken into the store, because they are larger than limits.block.",
+  "filter_walks_of_nodes_total{network}":
+    "Searches for the changes of filters and subscriptions in the nodes' chain, while the network passes calls through.",
+  "filter_walks_failed_total{network,manner}":
+    "Searches for the changes of filters that failed: a poll gets an error, a subscription is tried again until it is too far behind.",
   "traces_total{outcome}":
     "Traced calls, by outcome: the trace was sent to the collector, failed to arrive, or was dropped because too many waited.",
   "stores_set_aside_total{network}": "Damaged stores that were set aside and are built anew.",
@@ -534,6 +538,13 @@ export class Metrics {
     this.#gauges["window_fill_blocks_per_second{network}"].set({ network }, fill.blocksPerSecond);
     this.#gauges["window_fill_seconds_left{network}"].set({ network }, fill.secondsLeft);
   }
+
+  readonly filterWalkedNodes = this.#counting<[network: string]>(
+    "filter_walks_of_nodes_total{network}",
+  );
+  readonly filterUnserved = this.#counting<[network: string, manner: string]>(
+    "filter_walks_failed_total{network,manner}",
+  );
 
   filtersCounted(network: string, kinds: Readonly<Record<string, number>>): void {
     for (const [kind, count] of Object.entries(kinds))

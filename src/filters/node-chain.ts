@@ -1,0 +1,146 @@
+// The chain as the nodes have it, for filters whose blocks the store cannot give: while the network passes calls
+// through, and for blocks that could not be taken into the store. Nothing of it is proven. Recent headers are remembered,
+// so that all filters together ask for each block once.
+import type { Position } from "../chain/stored-block.ts";
+import { conditionsOf, type LogFilter, matcherOf } from "../evm/log-filter.ts";
+import { areLogsInvalid } from "../evm/log-validation.ts";
+import { headerOf } from "../evm/results.ts";
+import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import { isNull, parsed } from "../jsonrpc/raw-json.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
+import type { Clock } from "../lib/clock.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
+import { deadline } from "../lib/waiting.ts";
+import { bloomTestOf } from "../proofs/bloom.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { Pool } from "../upstream/pool.ts";
+import type { Reply } from "../upstream/reply.ts";
+
+/** A block that a node gave, linked to its parent by its own words alone. */
+export type NodeBlock = Position & {
+  readonly parentHash: string;
+  /** The header as subscribers of new heads get it: a JSON object. */
+  readonly header: string;
+  readonly logsBloom: unknown;
+};
+
+export type NodeChainParts = {
+  readonly pool: Pick<Pool, "call">;
+  readonly clock: Pick<Clock, "after">;
+  /** Aborts when the network ends. */
+  readonly signal: Signal;
+};
+
+/** The most headers that are remembered. */
+const MOST_HEADERS = 256;
+/** The timeout of one call, in milliseconds. */
+const ASK_MS = 10_000;
+
+/** Equal questions at the same time share one call. */
+export class NodeChain {
+  readonly #headers = new Map<string, NodeBlock>();
+  readonly #asking = new Map<string, Promise<Buffer>>();
+  readonly #parts: NodeChainParts;
+
+  constructor(parts: NodeChainParts) {
+    this.#parts = parts;
+  }
+
+  /** The newest block of a node. @throws RpcError when no node tells one. */
+  async head(): Promise<NodeBlock> {
+    const head = this.#read(await this.#ask("eth_getBlockByNumber", '["latest",false]'));
+    if (!head) throw errors.upstreamsFailed();
+    return head;
+  }
+
+  /**
+   * The block that the nodes have at a number; undefined when there is none: the height may be one that the chain left
+   * out, for which some nodes answer null and others (Filecoin's Lotus) an error.
+   * @throws RpcError when no node answers.
+   */
+  async blockAt(number: number): Promise<NodeBlock | undefined> {
+    const block = await this.#blockOf("eth_getBlockByNumber", toQuantity(number));
+    return block?.number === number ? block : undefined;
+  }
+
+  /** The block with this hash; undefined when no node has it. @throws RpcError when no node answers. */
+  async blockOf(hash: string): Promise<NodeBlock | undefined> {
+    const known = this.#headers.get(hash);
+    if (known) return known;
+    const block = await this.#blockOf("eth_getBlockByHash", hash);
+    return block?.hash === hash ? block : undefined;
+  }
+
+  /**
+   * The matching logs of a block, in order. The nodes are asked by the block's hash (EIP-234), so that no node answers
+   * about another block. Some nodes answer an empty list for a block that they lack: where the block's bloom has the
+   * criteria, a second node is asked as well.
+   * @throws RpcError when no node answers.
+   */
+  async logsOf({ hash, number, logsBloom }: NodeBlock, filter: LogFilter): Promise<Buffer[]> {
+    const matcher = matcherOf(filter);
+    const expected = { matcher, within: new Set([hash]) };
+    const mayMatch = typeof logsBloom !== "string" || bloomTestOf(matcher)(logsBloom);
+    const params = JSON.stringify([{ blockHash: hash, ...conditionsOf(filter) }]);
+    const logs = await this.#ask("eth_getLogs", params, {
+      block: number,
+      reaches: number,
+      isFalse: (json) => areLogsInvalid(json, expected),
+      crossCheck: {
+        name: "logs of a block, and none",
+        isUncertain: (reply) => mayMatch && reply.kind === "result" && isEmpty(reply.json),
+      },
+    });
+    return (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+  }
+
+  /** A node's refusal counts as the absence of the block. A node that answers null may lag, so a second one is asked. */
+  async #blockOf(method: string, reference: string): Promise<NodeBlock | undefined> {
+    const isUncertain = (reply: Reply): boolean => reply.kind === "result" && isNull(reply.json);
+    const options = { crossCheck: { name: "a block, and none", isUncertain } };
+    try {
+      return this.#read(await this.#ask(method, JSON.stringify([reference, false]), options));
+    } catch (error) {
+      if (error instanceof RpcError && error.json !== undefined) return undefined;
+      throw error;
+    }
+  }
+
+  #read(json: Buffer): NodeBlock | undefined {
+    if (isNull(json)) return undefined;
+    const block = Object(parsed(json)) as Record<string, unknown>;
+    const { number, hash, parentHash, logsBloom } = block;
+    if (!isHash(hash) || !isHash(parentHash) || !isQuantity(number)) return undefined;
+    const own = hash.toLowerCase();
+    const known = this.#headers.get(own) ?? {
+      ...{ number: toNumber(number), hash: own, parentHash: parentHash.toLowerCase(), logsBloom },
+      header: headerOf(json),
+    };
+    keepNewest(this.#headers, [own, known], MOST_HEADERS);
+    return known;
+  }
+
+  #ask(method: string, params: string, options?: CallOptions): Promise<Buffer> {
+    const name = method + params;
+    const asking =
+      this.#asking.get(name) ??
+      this.#askOnce(method, params, options).finally(() => this.#asking.delete(name));
+    this.#asking.set(name, asking);
+    return asking;
+  }
+
+  async #askOnce(method: string, params: string, options?: CallOptions): Promise<Buffer> {
+    const { pool, clock, signal } = this.#parts;
+    const limit = deadline(ASK_MS, signal, clock);
+    try {
+      return await pool.call(method, params, limit.signal, options);
+    } finally {
+      limit.done();
+    }
+  }
+}
+
+/** `[]` or `null`. */
+const isEmpty = (logs: Buffer): boolean => logs.length <= 4;

@@ -29,6 +29,8 @@ export const mannerOf = ({ isPushed }: FilterRecord): FilterManner =>
 
 /** A block whose items the client got, kept in case a reorg removes the block. */
 export type DeliveredBlock = {
+  /** Absent in records of former versions. */
+  readonly number?: number;
   readonly hash: string;
   readonly parentHash: string;
   /** The items that the client gets when a reorg removes the block. */

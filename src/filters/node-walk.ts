@@ -15,6 +15,7 @@ import {
   FETCHED_AT_MOST,
   LEFT_OUT_AT_MOST,
   newestFirst,
+  parentOf,
   shortPath,
   takenBack,
   type Walked,
@@ -146,10 +147,9 @@ async function walkDown(
       if (kept && (!fork || kept.number < fork.number)) fork = kept;
       if (kept) break;
       if (dropped.size > FETCHED_AT_MOST) throw new CursorLost();
-      const { parentHash, items } = await removedBlock(at, parts);
-      dropped.set(at.hash, { number: at.number, items });
-      const { number = at.number - 1 } = parts.stored?.droppedBlock(parentHash) ?? {};
-      at = { number, hash: parentHash };
+      const { number = at.number, parentHash, items } = await removedBlock(at, parts);
+      dropped.set(at.hash, { number, items });
+      at = parentOf(at, parentHash, { view: parts.stored, told: parts.told });
     }
   }
   if (!fork) throw new CursorLost();
@@ -174,7 +174,7 @@ async function keptAt(
 async function removedBlock(
   { hash }: Position,
   parts: WalkDownParts,
-): Promise<Pick<DeliveredBlock, "parentHash" | "items">> {
+): Promise<DeliveredBlock> {
   const { stored, told, formatter, nodes, within } = parts;
   const block = stored?.droppedBlock(hash);
   if (stored && block) return takenBack(block, formatter, stored);

@@ -47,7 +47,7 @@ export async function retrace(
     const block = await stepOf(isDown ? fork : up, isDown, { known, ...reader });
     if (isDown) retraced.dropped.push(...block.items);
     else retraced.added.push(block.items);
-    const below = parentOf(isDown ? fork : up, block.parentHash, view);
+    const below = parentOf(isDown ? fork : up, block.parentHash, { view, told: known });
     if (isDown) retraced.fork = below;
     else up = below;
   }

@@ -130,11 +130,15 @@ async function walkDown(
         if (fetched > FETCHED_AT_MOST) throw new CursorLost();
         const given = await givenBlock({ hash: at.hash }, reader);
         if (!given) throw new CursorLost();
+        if (given.number !== at.number) {
+          at = { number: given.number, hash: at.hash };
+          continue;
+        }
         isOfNodes ||= given.isOfNodes;
         taken = { ...given, items: await given.dropped() };
       }
       dropped.set(at.hash, { number: at.number, items: taken.items });
-      at = parentOf(at, taken.parentHash, view);
+      at = parentOf(at, taken.parentHash, { view, told });
     }
     if (!dropped.has(at.hash) && (!fork || at.number < fork.number)) fork = at;
   }
@@ -150,10 +154,17 @@ export const newestFirst = (
 ): RawJson[] =>
   [...dropped.values()].sort((a, b) => b.number - a.number).flatMap(({ items }) => items);
 
-/** A chain may leave heights out, so the parent of a stored block may be more than one height below it. */
-export function parentOf({ number }: Position, hash: string, view: ChainView): Position {
-  const { number: own = number - 1 } = view.droppedBlock(hash) ?? {};
-  return { number: own, hash };
+/** A chain may leave heights out, so the parent of a block may be more than one height below it. */
+export function parentOf(
+  { number }: Position,
+  hash: string,
+  known: {
+    readonly view: Pick<ChainView, "droppedBlock"> | undefined;
+    readonly told: ReadonlyMap<string, DeliveredBlock>;
+  },
+): Position {
+  const own = known.view?.droppedBlock(hash)?.number ?? known.told.get(hash)?.number;
+  return { number: own ?? number - 1, hash };
 }
 
 async function isCanonical({ number, hash }: Position, reader: BlockReader): Promise<boolean> {
@@ -406,11 +417,11 @@ function* storedBelow(
 export function shortPath(blocks: Iterable<DeliveredBlock>): DeliveredBlock[] {
   const path: DeliveredBlock[] = [];
   let characters = 0;
-  for (const { hash, parentHash, items } of blocks) {
+  for (const { number, hash, parentHash, items } of blocks) {
     const texts = items.map(String);
     characters += texts.reduce((sum, text) => sum + text.length, 0);
     if (path.length === BLOCKS_AT_MOST || characters > CHARACTERS_AT_MOST) break;
-    path.push({ hash, parentHash, items: texts });
+    path.push({ ...(number === undefined ? {} : { number }), hash, parentHash, items: texts });
   }
   return path;
 }
@@ -421,6 +432,7 @@ export const takenBack = (
   formatter: Formatter,
   view: Pick<ChainView, "logsOf">,
 ): DeliveredBlock => ({
+  number: block.number,
   hash: block.hash,
   parentHash: block.outline.parentHash,
   items: formatter.dropped(block, view),

@@ -75,16 +75,16 @@ export class NodeChain {
 
   /**
    * The matching logs of a block, in order. The nodes are asked by the block's hash (EIP-234), so that no node answers
-   * about another block. Some nodes answer an empty list for a block that they lack: where the block's bloom has the
-   * criteria, a second node is asked as well.
-   * @throws RpcError when no node answers.
+   * about another block, and by its number where they refuse that. Some nodes answer an empty list for a block that they
+   * lack: where the block's bloom has the criteria, a second node is asked as well, and the block must still be known.
+   * @throws RpcError when no node answers; 503 when a reorg removed the block meanwhile.
    */
-  async logsOf({ hash, number, logsBloom }: NodeBlock, filter: LogFilter): Promise<Buffer[]> {
+  async logsOf(block: NodeBlock, filter: LogFilter): Promise<Buffer[]> {
+    const { hash, number, logsBloom } = block;
     const matcher = matcherOf(filter);
-    const expected = { matcher, within: new Set([hash]) };
     const mayMatch = typeof logsBloom !== "string" || bloomTestOf(matcher)(logsBloom);
-    const params = JSON.stringify([{ blockHash: hash, ...conditionsOf(filter) }]);
-    const logs = await this.#ask("eth_getLogs", params, {
+    const expected = { matcher, within: new Set([hash]) };
+    const asked = this.#ask("eth_getLogs", paramsOf({ blockHash: hash }, filter), {
       block: number,
       reaches: number,
       isFalse: (json) => areLogsInvalid(json, expected),
@@ -93,7 +93,35 @@ export class NodeChain {
         isUncertain: (reply) => mayMatch && reply.kind === "result" && isEmpty(reply.json),
       },
     });
-    return (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+    const logs = await asked.catch((error: unknown) => {
+      if (isRefusal(error)) return error;
+      throw error;
+    });
+    const isCertain = Buffer.isBuffer(logs) && !(mayMatch && isEmpty(logs));
+    if (!isCertain && !(await this.#blockOf("eth_getBlockByHash", hash))) throw errors.chainMoves();
+    return Buffer.isBuffer(logs) ? logsIn(logs) : this.#logsByNumber(block, filter, logs);
+  }
+
+  /** @param refusal The nodes' refusal of the block's hash, which is thrown when they refuse the number, too. */
+  async #logsByNumber(
+    { hash, number }: NodeBlock,
+    filter: LogFilter,
+    refusal: RpcError,
+  ): Promise<Buffer[]> {
+    const at = toQuantity(number);
+    const params = paramsOf({ fromBlock: at, toBlock: at }, filter);
+    const within = { from: number, to: number };
+    const matcher = matcherOf(filter);
+    const logs = await this.#ask("eth_getLogs", params, {
+      ...{ block: number, reaches: number },
+      isFalse: (json) => areLogsInvalid(json, { matcher, within }),
+    }).catch((error: unknown) => {
+      throw isRefusal(error) ? refusal : error;
+    });
+    const found = logsIn(logs);
+    const isOther = found.some((log) => blockHashOf(log) !== hash);
+    if (isOther || (await this.blockAt(number))?.hash !== hash) throw errors.chainMoves();
+    return found;
   }
 
   /** A node's refusal counts as the absence of the block. A node that answers null may lag, so a second one is asked. */
@@ -103,7 +131,7 @@ export class NodeChain {
     try {
       return this.#read(await this.#ask(method, JSON.stringify([reference, false]), options));
     } catch (error) {
-      if (error instanceof RpcError && error.json !== undefined) return undefined;
+      if (isRefusal(error)) return undefined;
       throw error;
     }
   }
@@ -142,5 +170,19 @@ export class NodeChain {
   }
 }
 
+const paramsOf = (blocks: object, filter: LogFilter): string =>
+  JSON.stringify([{ ...blocks, ...conditionsOf(filter) }]);
+
+const isRefusal = (error: unknown): error is RpcError =>
+  error instanceof RpcError && error.json !== undefined;
+
 /** `[]` or `null`. */
 const isEmpty = (logs: Buffer): boolean => logs.length <= 4;
+
+const logsIn = (logs: Buffer): Buffer[] =>
+  (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+
+function blockHashOf(log: Buffer): string | undefined {
+  const { blockHash } = Object(parsed(log)) as { blockHash?: unknown };
+  return typeof blockHash === "string" ? blockHash.toLowerCase() : undefined;
+}

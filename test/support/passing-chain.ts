@@ -23,9 +23,11 @@ export class PassingChain {
   readonly held = new Map<string, PassingBlock>();
   /** The blocks that cannot be taken into the store. */
   readonly odd = new Set<string>();
-  /** How many blocks the node that answers for the head is behind. */
+  /** How many blocks the node that answers by number is behind. */
   lag = 0;
   isAway = false;
+  /** Whether the nodes lose a block when a reorg removes it. */
+  isForgetful = false;
   leftOut: LeftOut = "null";
   /** Called before each answer of a node. */
   onCall: () => void = () => undefined;
@@ -65,6 +67,8 @@ export class PassingChain {
   /** Replaces the last blocks by others, up to a greater height. */
   reorganise(depth: number): void {
     const { number } = this.head;
+    const removed = this.blocks.slice(1).slice(-depth);
+    if (this.isForgetful) for (const { hash } of removed) this.held.delete(hash);
     this.blocks = this.blocks.slice(0, Math.max(1, this.blocks.length - depth));
     while (this.head.number <= number) this.grow();
   }
@@ -145,10 +149,12 @@ export class PassingChain {
   };
 
   #answerByNumber(asked: string): PassingBlock | undefined {
-    if (asked === "latest") return this.blocks[Math.max(0, this.blocks.length - 1 - this.lag)];
+    const head = this.blocks[Math.max(0, this.blocks.length - 1 - this.lag)] as PassingBlock;
+    if (asked === "latest") return head;
     const number = Number(asked);
+    if (number > head.number) return undefined;
     const block = this.blocks.find((each) => each.number === number);
-    if (block || number > this.head.number || this.leftOut === "null") return block;
+    if (block || this.leftOut === "null") return block;
     if (this.leftOut === "the block before")
       return this.blocks.findLast((each) => each.number < number);
     throw errors.refusedByNode(1, "requested epoch was a null round", '{"code":1}');

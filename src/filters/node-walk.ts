@@ -171,10 +171,7 @@ async function keptAt(
 }
 
 /** A block that a reorg removed: from the store, from the cursor's own path, or from a node. */
-async function removedBlock(
-  { hash }: Position,
-  parts: WalkDownParts,
-): Promise<DeliveredBlock> {
+async function removedBlock({ hash }: Position, parts: WalkDownParts): Promise<DeliveredBlock> {
   const { stored, told, formatter, nodes, within } = parts;
   const block = stored?.droppedBlock(hash);
   if (stored && block) return takenBack(block, formatter, stored);
@@ -229,7 +226,7 @@ function* below(
   above: readonly BranchItems[],
   told: ReadonlyMap<string, DeliveredBlock>,
 ): Generator<DeliveredBlock> {
-  const added = new Map(above.map((block) => [block.hash, block] as const));
+  const added = new Map(above.map((each) => [each.hash, each] as const));
   let block: DeliveredBlock | undefined = added.get(hash) ?? told.get(hash);
   while (block) {
     yield block;

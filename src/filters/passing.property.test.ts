@@ -4,11 +4,9 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { MemoryState } from "../../test/support/memory-state.ts";
-import { logsOfPassingChain, PassingChain } from "../../test/support/passing-chain.ts";
+import { filterBookOver, PassingChain } from "../../test/support/passing-chain.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
-import { FilterBook } from "./filter-book.ts";
-import { blockFormatters } from "./formatters.ts";
-import { MempoolJournal } from "./mempool-journal.ts";
+import type { FilterBook } from "./filter-book.ts";
 
 /** A clock whose sleeps advance its time at once. */
 class HastyClock extends FakeClock {
@@ -36,22 +34,8 @@ class Client {
   }
 
   #open(): FilterBook {
-    const clock = new HastyClock();
-    const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
-    const state = this.#state;
-    const perKey = { polled: 3, pushed: 3 };
-    return new FilterBook(
-      { network: "main", perKey, most: 7, isShared: this.#isShared, sweeps: false },
-      {
-        ...{ state, clock, chain: this.chain.chain, pool: this.chain.pool },
-        journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
-        formatters: { ...blockFormatters, logs: () => logsOfPassingChain },
-        metrics: {
-          ...{ filtersCounted: () => undefined, filterWalkedNodes: () => undefined },
-          filterUnserved: () => undefined,
-        },
-      },
-    );
+    const parts = { state: this.#state, clock: new HastyClock() };
+    return filterBookOver(this.chain, parts, this.#isShared).book;
   }
 
   async begin(): Promise<void> {
@@ -74,7 +58,8 @@ class Client {
       if (arrives) this.#take(items.map((item) => JSON.parse(String(item)) as Log));
       return items.length;
     } catch (error) {
-      if (!(error instanceof RpcError) || (error.status !== 503 && error.status !== 502)) throw error;
+      if (!(error instanceof RpcError) || (error.status !== 503 && error.status !== 502))
+        throw error;
       return -error.status;
     }
   }
@@ -119,7 +104,10 @@ const step = fc.oneof(
   fc.constant({ kind: "restart" as const }),
   fc.constant({ kind: "odd" as const }),
   fc.record({ kind: fc.constant("lag" as const), blocks: fc.integer({ min: 0, max: 3 }) }),
-  fc.record({ kind: fc.constant("reorganise within" as const), calls: fc.integer({ min: 1, max: 9 }) }),
+  fc.record({
+    kind: fc.constant("reorganise within" as const),
+    calls: fc.integer({ min: 1, max: 9 }),
+  }),
   fc.constant({ kind: "away" as const }),
 );
 

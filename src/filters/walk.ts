@@ -395,7 +395,11 @@ export const withPath = (
   { number, hash }: Position,
   formatter: Formatter,
   view: ChainView,
-): CursorPosition => ({ number, hash, path: shortPath(storedBelow({ number, hash }, formatter, view)) });
+): CursorPosition => ({
+  number,
+  hash,
+  path: shortPath(storedBelow({ number, hash }, formatter, view)),
+});
 
 /** The stored blocks from a position on downwards, newest first; none at heights that the chain left out. */
 function* storedBelow(

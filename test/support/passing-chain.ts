@@ -5,8 +5,9 @@ import type { Reference } from "../../src/chain/dialect.ts";
 import type { Position } from "../../src/chain/stored-block.ts";
 import { asRemoved } from "../../src/evm/results.ts";
 import { toQuantity } from "../../src/evm/values.ts";
-import type { BlockItems, Formatter } from "../../src/filters/formatters.ts";
-import { blockFormatters } from "../../src/filters/formatters.ts";
+import { FilterBook, type FilterParts } from "../../src/filters/filter-book.ts";
+import { type BlockItems, blockFormatters, type Formatter } from "../../src/filters/formatters.ts";
+import { MempoolJournal } from "../../src/filters/mempool-journal.ts";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 
 export type PassingBlock = Position & { readonly parentHash: string; readonly log: string };
@@ -169,6 +170,31 @@ const headerJson = ({ number, hash, parentHash }: PassingBlock) => ({
 });
 
 const logOf = (block: object): Buffer => Buffer.from((block as PassingBlock).log);
+
+/** A book of filters over the chain, which counts the walks that failed. */
+export function filterBookOver(
+  chain: PassingChain,
+  parts: Pick<FilterParts, "state" | "clock"> & Partial<Pick<FilterParts, "formatters">>,
+  isShared = false,
+): { readonly book: FilterBook; readonly failed: string[] } {
+  const failed: string[] = [];
+  const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
+  const perKey = { polled: 3, pushed: 3 };
+  const book = new FilterBook(
+    { network: "main", perKey, most: 7, isShared, sweeps: false },
+    {
+      ...{ chain: chain.chain, pool: chain.pool },
+      journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, ...parts }),
+      formatters: { ...blockFormatters, logs: () => logsOfPassingChain },
+      metrics: {
+        ...{ filtersCounted: () => undefined, filterWalkedNodes: () => undefined },
+        filterUnserved: (_, manner) => failed.push(manner),
+      },
+      ...parts,
+    },
+  );
+  return { book, failed };
+}
 
 /** A formatter of all logs over the views of a `PassingChain`, which have no log index. */
 export const logsOfPassingChain: Formatter = {

@@ -116,7 +116,8 @@ const isWithin = ({ number, hash }: Given, within: LogExpectation["within"]): bo
   within === undefined ||
   ("has" in within ? within.has(hash) : number >= within.from && number <= within.to);
 
-function matches(
+/** Whether a log with this address and these topics matches. */
+export function matches(
   { conditions, leastTopics }: LogMatcher,
   address: string,
   topics: readonly string[],

@@ -2,8 +2,8 @@
 // through, and for blocks that could not be taken into the store. Nothing of it is proven. Recent headers are remembered,
 // so that all filters together ask for each block once.
 import type { Position } from "../chain/stored-block.ts";
-import { conditionsOf, type LogFilter, matcherOf } from "../evm/log-filter.ts";
-import { areLogsInvalid } from "../evm/log-validation.ts";
+import { conditionsOf, criteriaHash, type LogFilter, matcherOf } from "../evm/log-filter.ts";
+import { areLogsInvalid, matches } from "../evm/log-validation.ts";
 import { headerOf } from "../evm/results.ts";
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -35,6 +35,9 @@ export type NodeChainParts = {
 
 /** The most headers that are remembered. */
 const MOST_HEADERS = 256;
+/** The most different questions about the logs of one block that nodes are asked, and the most blocks whose logs are kept. */
+const MOST_QUESTIONS = 8;
+const MOST_BLOCKS = 4;
 /** The timeout of one call, in milliseconds. */
 const ASK_MS = 10_000;
 
@@ -42,6 +45,10 @@ const ASK_MS = 10_000;
 export class NodeChain {
   readonly #headers = new Map<string, NodeBlock>();
   readonly #asking = new Map<string, Promise<Buffer>>();
+  /** The criteria that filters asked for, by block. */
+  readonly #questions = new Map<string, Set<string>>();
+  /** All logs of a few blocks that many filters asked for. */
+  readonly #allLogs = new Map<string, Promise<readonly ReadLog[]>>();
   readonly #parts: NodeChainParts;
 
   constructor(parts: NodeChainParts) {
@@ -76,13 +83,34 @@ export class NodeChain {
   /**
    * The matching logs of a block, in order. The nodes are asked by the block's hash (EIP-234), so that no node answers
    * about another block, and by its number where they refuse that. Some nodes answer an empty list for a block that they
-   * lack: where the block's bloom has the criteria, a second node is asked as well, and the block must still be known.
+   * lack: unless the block's bloom excludes the criteria, a second node is asked as well, and the block must still be known.
+   * Where many filters ask for the logs of one block, all its logs are fetched once for the others.
    * @throws RpcError when no node answers; 503 when a reorg removed the block meanwhile.
    */
   async logsOf(block: NodeBlock, filter: LogFilter): Promise<Buffer[]> {
+    const questions = this.#questions.get(block.hash) ?? new Set();
+    if (questions.size <= MOST_QUESTIONS) questions.add(criteriaHash(filter).toString("hex"));
+    keepNewest(this.#questions, [block.hash, questions], MOST_HEADERS);
+    if (questions.size <= MOST_QUESTIONS) return this.#matchingLogs(block, filter);
+    const known = this.#allLogs.get(block.hash);
+    const all = known ?? this.#matchingLogs(block, {}).then((logs) => logs.map(readLog));
+    if (!known) keepNewest(this.#allLogs, [block.hash, all], MOST_BLOCKS);
+    try {
+      const matcher = matcherOf(filter);
+      return (await all)
+        .filter(({ address, topics }) => matches(matcher, address, topics))
+        .map(({ json }) => json);
+    } catch (error) {
+      this.#allLogs.delete(block.hash);
+      if (isRefusal(error)) return this.#matchingLogs(block, filter); // all its logs are too many for the nodes
+      throw error;
+    }
+  }
+
+  async #matchingLogs(block: NodeBlock, filter: LogFilter): Promise<Buffer[]> {
     const { hash, number, logsBloom } = block;
     const matcher = matcherOf(filter);
-    const mayMatch = typeof logsBloom !== "string" || bloomTestOf(matcher)(logsBloom);
+    const mayMatch = !hasBloom(logsBloom) || bloomTestOf(matcher)(logsBloom);
     const expected = { matcher, within: new Set([hash]) };
     const asked = this.#ask("eth_getLogs", paramsOf({ blockHash: hash }, filter), {
       block: number,
@@ -173,6 +201,10 @@ export class NodeChain {
 const paramsOf = (blocks: object, filter: LogFilter): string =>
   JSON.stringify([{ ...blocks, ...conditionsOf(filter) }]);
 
+/** Whether a header has a bloom with some bit: some nodes (of ZKsync, Aurora, Polygon) write zeros whatever the logs. */
+const hasBloom = (bloom: unknown): bloom is string =>
+  typeof bloom === "string" && /^0x.*[1-9a-f]/i.test(bloom);
+
 const isRefusal = (error: unknown): error is RpcError =>
   error instanceof RpcError && error.json !== undefined;
 
@@ -181,6 +213,18 @@ const isEmpty = (logs: Buffer): boolean => logs.length <= 4;
 
 const logsIn = (logs: Buffer): Buffer[] =>
   (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+
+type ReadLog = {
+  readonly json: Buffer;
+  readonly address: string;
+  readonly topics: readonly string[];
+};
+
+/** @param json A log whose members were checked. */
+function readLog(json: Buffer): ReadLog {
+  const { address, topics } = parsed(json) as Omit<ReadLog, "json">;
+  return { json, address, topics };
+}
 
 function blockHashOf(log: Buffer): string | undefined {
   const { blockHash } = Object(parsed(log)) as { blockHash?: unknown };

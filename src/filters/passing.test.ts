@@ -68,6 +68,35 @@ it("a filter of an epoch network says why there is nothing to be told", async ()
   });
 });
 
+it("changes that were told in part are found again, also where a reorg removed them since", async () => {
+  const { chain, book } = world();
+  const finder = book.changesFinderFor({ kind: "logs", criteria: {} });
+  const { number, hash } = chain.head;
+  chain.passThrough();
+  for (let count = 0; count < 3; count += 1) chain.grow(2);
+  const { items, at } = await finder.find({ number, hash }, caller);
+  expect(items).toHaveLength(3);
+  const again = await finder.retrace({ number, hash }, at, caller);
+  expect(again.items.map(String)).toEqual(items.map(String));
+  chain.isForgetful = true;
+  chain.reorganise(2);
+  const { items: kept } = await finder.retrace({ number, hash }, at, caller);
+  expect(kept.map(String)).toEqual(items.map(String));
+});
+
+it("a stored block whose receipts no node gave any more has its logs asked of the nodes", async () => {
+  const { chain, book, poll } = world();
+  const { id } = await book.begin({ kind: "logs", criteria: {} }, caller);
+  chain.passThrough();
+  for (let count = 0; count < 3; count += 1) chain.grow();
+  const [, first, bare, last] = chain.blocks;
+  chain.bare.add(bare?.hash ?? "");
+  chain.follow(last?.number);
+  const { items } = await poll(id);
+  expect(items.map(String)).toEqual([first, bare, last].map((block) => block?.log));
+  expect(chain.calls.filter((method) => method === "eth_getLogs")).toHaveLength(1);
+});
+
 it("a cursor below a block that cannot be stored goes on over that block", async () => {
   const { chain, book, poll } = world();
   const { id } = await book.begin({ kind: "blocks" }, caller);

@@ -24,6 +24,8 @@ export class PassingChain {
   readonly held = new Map<string, PassingBlock>();
   /** The blocks that cannot be taken into the store. */
   readonly odd = new Set<string>();
+  /** The blocks whose receipts no node has, so that the store has them without logs. */
+  readonly bare = new Set<string>();
   /** How many blocks the node that answers by number is behind. */
   lag = 0;
   isAway = false;
@@ -114,7 +116,9 @@ export class PassingChain {
         ? this.held.get(wanted.hash)
         : this.blocks.find(({ number }) => number === wanted.number);
     if (!block) return "unknown";
-    return this.odd.has(block.hash) ? "unproven" : (storedBlock(block) as unknown as BlockFetch);
+    if (this.odd.has(block.hash)) return "unproven";
+    const outline = { parentHash: block.parentHash, hasReceipts: !this.bare.has(block.hash) };
+    return { ...block, outline } as unknown as BlockFetch;
   }
 
   /** The parts of a filter book that tell of the chain. */
@@ -197,7 +201,7 @@ export function filterBookOver(
 }
 
 /** A formatter of all logs over the views of a `PassingChain`, which have no log index. */
-export const logsOfPassingChain: Formatter = {
+const logsOfPassingChain: Formatter = {
   ...blockFormatters.logs({}),
   dropped: (block) => [asRemoved(logOf(block))],
   added: (block) => [logOf(block)],

@@ -26,12 +26,14 @@ export const saying =
 
 const DECLARED: Readonly<Record<string, Partial<MethodTraits>>> = {
   eth_blockNumber: { workKind: "chain", tellsHead: () => true },
+  debug_traceCall: { quotesCaller: true },
   eth_getFilterChanges: { isStateful: true, isRepeatable: false, isHedgeable: false },
 };
 
 /** The traits of the few methods in the tests with scripted nodes. */
 export const fakeTraits = (method: string): MethodTraits => ({
   ...unknownMethod(method, "evm"),
+  quotesCaller: false,
   ...DECLARED[method],
 });
 

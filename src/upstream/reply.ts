@@ -58,11 +58,14 @@ export type Reply =
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
 
+export type RefusedReply = Extract<Reply, { kind: "refused" }>;
+
 /**
- * The reason why a refusal is not believed of one node alone: its words are not known; or they say that the node is busy,
- * failed, or lacks the method, but the caller may have chosen them.
+ * The reason why a refusal is not believed of one node alone: its words are not known; they were learned to mean that
+ * this node cannot answer; or they say that the node is busy, failed, or lacks the method, but the caller may have chosen
+ * them.
  */
-export type Doubt = "unknown" | "busy" | "failed" | "missing";
+export type Doubt = "unknown" | "unable" | "busy" | "failed" | "missing";
 
 /**
  * Whose words an error may carry: the node's, to a call of the gateway itself; the node's; or also those of the caller

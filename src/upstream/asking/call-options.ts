@@ -49,6 +49,8 @@ export type CrossCheckRule = {
 };
 
 export type AttemptLedger = {
+  /** The number of further calls to nodes that the call may make; left out: it has no limit. */
+  readonly left?: number;
   /**
    * Is called for each attempt, also for retries, hedges and cross-checks.
    * @returns The record that learns how the attempt ends.

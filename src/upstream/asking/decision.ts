@@ -2,7 +2,7 @@
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
-import type { Reply } from "../reply.ts";
+import type { RefusedReply, Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions, CrossCheckRule, FinalReply } from "./call-options.ts";
 import type { NetworkCalls, Shortage } from "./network-calls.ts";
@@ -27,6 +27,7 @@ export type NetworkView = Pick<
   | "usualMs"
   | "mayHedge"
   | "mayWait"
+  | "knowsAnswer"
 >;
 
 export type AskingEvent =
@@ -84,6 +85,18 @@ export type Settlement = {
   readonly dissenters: readonly Vote[];
   /** Whether the call fails because no upstream had a turn for it. */
   readonly isOccupied: boolean;
+  /** What the call showed about words that were not known. */
+  readonly lesson?: Lesson | undefined;
+};
+
+/**
+ * The meaning of a refusal in unknown words: another upstream answered the call, so that this one is unable to; or
+ * another one said the same, so that the words are an answer.
+ */
+export type Lesson = {
+  readonly kind: "unable" | "answer";
+  readonly upstream: Upstream;
+  readonly refusal: RefusedReply;
 };
 
 export const NEVER = Number.POSITIVE_INFINITY;

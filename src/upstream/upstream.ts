@@ -177,22 +177,24 @@ export class Upstream {
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
   }
 
+  /** Hides secrets in a refusal, and learns from it. */
   #refused(reply: RefusedReply, asked: Asked): Reply | Promise<Reply> {
     const { method, options, traits } = asked;
-    const said = withoutSecrets(reply, traits, this.#secrets);
-    if (voiceOf(asked) === "anyone") return this.#doubted(reply, said, asked);
+    const said = withoutSecrets(reply, traits, this.#secrets) as RefusedReply;
+    if (voiceOf(asked) === "anyone") return this.#doubted(said, asked);
     const { capabilities } = this;
     capabilities.learnFrom(traits, reply, options.position);
-    if (reply.doubt !== "unknown" || !capabilities.words.has(method, reply)) return said;
+    if (said.doubt !== "unknown" || !capabilities.words.has(method, said)) return said;
     this.checkReach(traits, options.position);
-    return { ...(said as RefusedReply), doubt: "unable" };
+    return { ...said, doubt: "unable" };
   }
 
   /**
    * Handles a refusal whose words may be the caller's: they teach nothing, so that the gateway asks the node itself. The
    * reply is `busy` where the node refuses the gateway's own call, too.
    */
-  #doubted({ doubt, lacks }: RefusedReply, said: Reply, asked: Asked): Reply | Promise<Reply> {
+  #doubted(said: RefusedReply, asked: Asked): Reply | Promise<Reply> {
+    const { doubt, lacks } = said;
     const { method, options, traits } = asked;
     if (doubt === "busy")
       return this.#wordCheck

@@ -146,7 +146,12 @@ const seen: readonly (readonly [string, "range" | "results", string, number?])[]
   ["providers", "range", "maximum of 3000 blocks per request", 3000],
   ["providers", "range", "limited to 100 blocks", 100],
   ["providers", "range", "exceeds 10000 blocks", 10_000],
-  ["providers", "range", "the difference between fromBlock and toBlock must be less than 2000", 2000],
+  [
+    "providers",
+    "range",
+    "the difference between fromBlock and toBlock must be less than 2000",
+    2000,
+  ],
   ["providers", "range", "distance between fromBlock and toBlock exceeds maximum 1000", 1000],
   ["providers", "range", "block span exceeds 250", 250],
   ["providers", "range", "Consider reducing your block range: too large"],

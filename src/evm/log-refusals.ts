@@ -144,8 +144,16 @@ const dialects: readonly Dialect[] = [
   ],
   ["range", "BNB Smart Chain", /(?<![a-z] )\blimit exceeded\.?(?:"|$)/i],
   ["results", "Alchemy", /response size is larger than/i],
-  ["range", "Oasis, Harmony", /(?:rounds in logs query is|query must be smaller than size):? (?<widest>[\d,]{1,12})/i],
-  ["range", "Ankr, besu", /blocks? (?:distance|gap|span|range)\b[^.\d]{0,40}(?<![\d,])(?<widest>[\d,]{1,12}k?)(?! ?[-,\d])/i],
+  [
+    "range",
+    "Oasis, Harmony",
+    /(?:rounds in logs query is|query must be smaller than size):? (?<widest>[\d,]{1,12})/i,
+  ],
+  [
+    "range",
+    "Ankr, besu",
+    /blocks? (?:distance|gap|span|range)\b[^.\d]{0,40}(?<![\d,])(?<widest>[\d,]{1,12}k?)(?! ?[-,\d])/i,
+  ],
   [
     "range",
     "nodes that tell a number of blocks",

@@ -7,7 +7,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { joinJson } from "./log-lists.ts";
 
 /** One query to the nodes. */
-export type LogQuery = {
+export type LogQueryPart = {
   /** Address and topics as nodes get them. */
   readonly conditions: object;
   /** The same conditions, to check each log of a reply. */
@@ -18,7 +18,7 @@ export type LogQuery = {
 
 /** The queries that together find the logs of a filter: one, until nodes refuse it for its number of addresses. */
 export class LogQueries {
-  #parts: readonly LogQuery[];
+  #parts: readonly LogQueryPart[];
   readonly #filter: LogFilter;
 
   constructor(filter: LogFilter) {
@@ -26,7 +26,7 @@ export class LogQueries {
     this.#parts = [queryOf(filter)];
   }
 
-  get parts(): readonly LogQuery[] {
+  get parts(): readonly LogQueryPart[] {
     return this.#parts;
   }
 
@@ -34,7 +34,7 @@ export class LogQueries {
    * Splits the queries further. Does nothing where that was done since.
    * @param refused A query with too many addresses. @param told How many the nodes take; undefined: they did not tell.
    */
-  split(refused: LogQuery, told: number | undefined): void {
+  split(refused: LogQueryPart, told: number | undefined): void {
     if (!this.#parts.includes(refused)) return;
     const half = Math.floor(refused.addresses / 2);
     const most = Math.max(1, Math.min(told ?? half, refused.addresses - 1));
@@ -46,7 +46,7 @@ export class LogQueries {
   }
 }
 
-const queryOf = (filter: LogFilter): LogQuery => ({
+const queryOf = (filter: LogFilter): LogQueryPart => ({
   conditions: conditionsOf(filter),
   matcher: matcherOf(filter),
   addresses: Array.isArray(filter.address) ? filter.address.length : 1,
@@ -63,9 +63,7 @@ export function mergedLogs(arrays: readonly Buffer[]): Buffer {
     if (!spans) throw errors.upstreamsFailed();
     return spans.map(({ start, end }) => placedLog(json.subarray(start, end)));
   });
-  placed.sort(
-    (a, b) => a.block - b.block || a.transaction - b.transaction || a.index - b.index,
-  );
+  placed.sort((a, b) => a.block - b.block || a.transaction - b.transaction || a.index - b.index);
   return Buffer.from(joinJson(placed.map(({ log }) => log)));
 }
 

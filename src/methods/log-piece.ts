@@ -12,7 +12,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { FinalReply } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 
-import { type LogQueries, type LogQuery, mergedLogs } from "./log-addresses.ts";
+import { type LogQueries, type LogQueryPart, mergedLogs } from "./log-addresses.ts";
 import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
 
@@ -122,7 +122,7 @@ type PartReply =
 
 type ManyAddresses = {
   readonly kind: "many addresses";
-  readonly query: LogQuery;
+  readonly query: LogQueryPart;
   readonly error: RpcError;
 };
 
@@ -139,7 +139,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
 
 async function askEach(
   range: LogRange,
-  queries: readonly LogQuery[],
+  queries: readonly LogQueryPart[],
   options: PieceOptions,
 ): Promise<PartReply | ManyAddresses> {
   const [first, ...others] = queries;
@@ -158,7 +158,7 @@ async function askEach(
 
 async function askOnce(
   range: LogRange,
-  query: LogQuery,
+  query: LogQueryPart,
   options: PieceOptions,
 ): Promise<PartReply | ManyAddresses> {
   const { context, isEmptyUncertain, most } = options;

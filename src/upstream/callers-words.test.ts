@@ -29,9 +29,7 @@ const honest =
   (method: string, _signal: unknown, paramsJson: string): Answer => {
     if (method === "eth_chainId" || method === "eth_blockNumber") return CHAIN_1;
     if (method !== "debug_traceCall") return '"result":"0x2"';
-    return paramsJson === "[]"
-      ? error("missing value for required argument 0", -32602)
-      : hostile;
+    return paramsJson === "[]" ? error("missing value for required argument 0", -32602) : hostile;
   };
 
 const started = async (scripts: Parameters<typeof startedPoolOf>[0]) => {
@@ -51,8 +49,7 @@ describe.each([1, 2, 3])("with %i nodes", (count) => {
 
   it.each(HOSTILE)("%s is the caller's answer, and no node is worse for it", async (message) => {
     const { pool, outcome, trace, asked, clock } = await provoked(message);
-    for (let each = 0; each < 12; each += 1)
-      expect(await trace()).toBe(`200 -32000 ${message}`);
+    for (let each = 0; each < 12; each += 1) expect(await trace()).toBe(`200 -32000 ${message}`);
     await clock.advance(0);
     for (const node of pool.nodes) {
       expect(node.budget.state()).toMatchObject({ isPaused: false, perSecond: undefined });

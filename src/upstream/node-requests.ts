@@ -202,7 +202,7 @@ export class NodeRequests {
   }
 }
 
-/** Whose words an error of the call may carry. */
+/** Tells whose words an error of the call may carry. */
 export function voiceOf({ traits, options }: Pick<NodeCall, "traits" | "options">): Voice {
   if ((options.purpose ?? "call") !== "call") return "node to gateway";
   return traits?.quotesCaller ? "anyone" : "node";

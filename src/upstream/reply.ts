@@ -65,11 +65,11 @@ export type RefusedReply = Extract<Reply, { kind: "refused" }>;
  * this node cannot answer; or they say that the node is busy, failed, or lacks the method, but the caller may have chosen
  * them.
  */
-export type Doubt = "unknown" | "unable" | "busy" | "failed" | "missing";
+type Doubt = "unknown" | "unable" | "busy" | "failed" | "missing";
 
 /**
- * Whose words an error may carry: the node's, to a call of the gateway itself; the node's; or also those of the caller
- * or a contract.
+ * The party whose words an error may carry: the node, to a call of the gateway itself; the node; or also the caller or
+ * a contract.
  */
 export type Voice = "node to gateway" | "node" | "anyone";
 
@@ -319,7 +319,12 @@ const WORDS_PAUSE_MS = 5_000;
 /** A busy reply. Only the node's HTTP status, and its words to a call of the gateway's own, are worth a long pause. */
 function busy(
   { status, retryAfterMs }: AnsweredExchange,
-  { wording, data, row, call }: {
+  {
+    wording,
+    data,
+    row,
+    call,
+  }: {
     readonly wording: Pick<ReplyWording, "text">;
     readonly data?: unknown;
     readonly row?: Dialect | undefined;

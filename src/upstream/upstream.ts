@@ -198,7 +198,7 @@ export class Upstream {
     const { method, options, traits } = asked;
     if (doubt === "busy")
       return this.#wordCheck
-        .isBusy()
+        .askIfBusy()
         .then((isBusy) => (isBusy ? { kind: "busy", retryAfterMs: undefined } : said));
     if (doubt === "missing") this.#wordCheck.method(method, traits);
     if (lacks) this.checkReach(traits, options.position);

@@ -2,9 +2,9 @@
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
-import type { RefusedReply, Reply } from "../reply.ts";
+import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import type { CallOptions, CrossCheckRule, FinalReply } from "./call-options.ts";
+import type { CallOptions, CrossCheckRule, FinalReply, Lesson } from "./call-options.ts";
 import type { NetworkCalls, Shortage } from "./network-calls.ts";
 
 export type UpstreamQuestion = {
@@ -85,18 +85,8 @@ export type Settlement = {
   readonly dissenters: readonly Vote[];
   /** Whether the call fails because no upstream had a turn for it. */
   readonly isOccupied: boolean;
-  /** What the call showed about words that were not known. */
+  /** The meaning that the call showed of words that were not known. */
   readonly lesson?: Lesson | undefined;
-};
-
-/**
- * The meaning of a refusal in unknown words: another upstream answered the call, so that this one is unable to; or
- * another one said the same, so that the words are an answer.
- */
-export type Lesson = {
-  readonly kind: "unable" | "answer";
-  readonly upstream: Upstream;
-  readonly refusal: RefusedReply;
 };
 
 export const NEVER = Number.POSITIVE_INFINITY;

@@ -6,11 +6,10 @@ import type { NetworkSettings } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Metrics } from "../../observe/metrics.ts";
+import { LearnedWords, type RefusalWords } from "../error-dialects/learned-words.ts";
 import { SlidingWindow } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
-import { LearnedWords, type RefusalWords } from "../error-dialects/learned-words.ts";
-import type { CallOptions } from "./call-options.ts";
-import type { Lesson } from "./decision.ts";
+import type { CallOptions, Lesson } from "./call-options.ts";
 import { headOf, isBehind, NodeOrder, submissionUpstreams } from "./node-order.ts";
 
 export type NetworkCallsOptions = { readonly network: string } & Pick<

@@ -128,7 +128,11 @@ describe("every call", () => {
     fc.assert(
       fc.property(anyWorld, (given) => {
         const plan = { method: REPEATABLE, block: undefined, rule: undefined, copies: 1 };
-        const { asked, settlement, endedAtMs = 0 } = decided({
+        const {
+          asked,
+          settlement,
+          endedAtMs = 0,
+        } = decided({
           ...{ ...given, ...plan },
           ...{ hedges: 3, knowsAnswer: false },
         });

@@ -4,14 +4,13 @@ import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import { wordsOf } from "../error-dialects/learned-words.ts";
 import type { RefusedReply, Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import type { FinalReply } from "./call-options.ts";
+import type { FinalReply, Lesson } from "./call-options.ts";
 import {
   type AskingEvent,
   type Attempt,
   type AttemptReason,
   type Decision,
   FOR_REPLIES,
-  type Lesson,
   NEVER,
   type NetworkView,
   noAnswerError,
@@ -179,9 +178,7 @@ export class OneAnswer {
     this.#hedgeAtMs = NEVER;
     const time = { usualMs: this.#usualMs, now, sinceMs: now };
     this.#check = new CrossCheck(refusal, { order, isBelieved: false }, time);
-    return second
-      ? this.#ask(attemptAt(second, this.#attempts, "cross-check"), now)
-      : this.#wait();
+    return second ? this.#ask(attemptAt(second, this.#attempts, "cross-check"), now) : this.#wait();
   }
 
   /** Reads what another upstream says about a call that one refused in unknown words. */
@@ -330,7 +327,9 @@ export const isDoubted = (reply: FinalReply): boolean =>
 
 /** Whether two upstreams refuse a call with the same code, and the same words but for numbers and hashes. */
 function isSameRefusal(one: RefusedReply, other: RefusedReply): boolean {
-  return one.code === other.code && (wordsOf(one) ?? one.message) === (wordsOf(other) ?? other.message);
+  return (
+    one.code === other.code && (wordsOf(one) ?? one.message) === (wordsOf(other) ?? other.message)
+  );
 }
 
 /** Whether the upstream certainly did not do the call: then any call may go to another upstream. */

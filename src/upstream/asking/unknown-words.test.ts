@@ -1,4 +1,4 @@
-// What happens when a node refuses a call in words that no table has.
+// Calls that a node refuses in words that no table has.
 import { describe, expect, it } from "vitest";
 import { saying, startedPoolOf } from "../../../test/support/fake-pool.ts";
 import { lacking, refused, result, scriptedCall } from "../../../test/support/scripted-call.ts";

@@ -36,25 +36,25 @@ describe("whether a node is busy", () => {
     [{ kind: "failed", reason: "HTTP 500" }, false],
   ])("is what it says to a cheap call of the gateway: %o", async (reply, want) => {
     const { check, asked } = checked(reply);
-    expect(await check.isBusy()).toBe(want);
+    expect(await check.askIfBusy()).toBe(want);
     expect(asked).toEqual(["check eth_blockNumber []"]);
   });
 
   it("is asked once a second, however many calls would know it", async () => {
     const { check, clock, asked } = checked({ kind: "busy", retryAfterMs: undefined });
-    await Promise.all([check.isBusy(), check.isBusy(), check.isBusy()]);
+    await Promise.all([check.askIfBusy(), check.askIfBusy(), check.askIfBusy()]);
     await clock.advance(999);
-    await check.isBusy();
+    await check.askIfBusy();
     expect(asked).toHaveLength(1);
     await clock.advance(1);
-    await check.isBusy();
+    await check.askIfBusy();
     expect(asked).toHaveLength(2);
   });
 
   it("is not asked of a node that is closed", async () => {
     const { check, asked } = checked({ kind: "busy", retryAfterMs: undefined });
     check.close();
-    expect(await check.isBusy()).toBe(false);
+    expect(await check.askIfBusy()).toBe(false);
     expect(asked).toEqual([]);
   });
 });

@@ -43,8 +43,8 @@ export class WordCheck {
     this.#closing.abort();
   }
 
-  /** Whether the node refuses a cheap call of the gateway's own, too. The answer may be a second old. Never rejects. */
-  isBusy(): Promise<boolean> {
+  /** Asks whether the node refuses a cheap call of the gateway's own, too. The answer may be a second old. Never rejects. */
+  askIfBusy(): Promise<boolean> {
     const now = this.#parts.clock.now();
     if (!this.#busy || now - this.#busy.sinceMs >= REST_MS.busy)
       this.#busy = { sinceMs: now, verdict: this.#askHead() };

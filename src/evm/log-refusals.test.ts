@@ -166,6 +166,17 @@ const seen: readonly (readonly [string, "range" | "results", string, number?])[]
   ["providers", "results", "result exceeds 10 MB"],
   ["providers", "results", "payload too large"],
   ["providers", "results", "returned more than 100 logs"],
+  ["providers", "range", "Exceeded maximum block range"],
+  ["providers", "range", "fromBlock and toBlock difference should be less than 10000", 10_000],
+  ["providers", "range", "toBlock - fromBlock > 1024", 1024],
+  ["providers", "range", "the number of blocks must be below 1000", 1000],
+  ["providers", "range", "block count exceeds 500", 500],
+  ["providers", "range", "you can only query 1000 blocks", 1000],
+  ["providers", "range", "interval too large"],
+  ["providers", "range", "exceeds max block span"],
+  ["providers", "results", "query too broad"],
+  ["providers", "results", "query exceeds limit"],
+  ["providers", "results", "too much data"],
 ];
 
 const rows = seen.map(([of, about, message, widest]) => {
@@ -244,6 +255,10 @@ it.each([
   "Please specify less number of addresses. (max 50)",
   "Receipt not available for 'From' block",
   "missing trie node 0x11",
+  "failed to load state at height 5",
+  "block 5 is not available, lowest height is 100",
+  "block not found",
+  "invalid address",
   "",
 ])("is not about size: %s", (message) => {
   expect(sizeRefusal({ message }, asked)).toBeUndefined();

@@ -157,21 +157,26 @@ const dialects: readonly Dialect[] = [
   [
     "range",
     "nodes that tell a number of blocks",
-    /(?:at most|up to|more than|less than|fewer than|smaller than|greater than|maximum(?: of| is)?|max(?: is)?|limit(?:ed)?(?: is| of| to)?|exceeds?|within|over|only|allowed(?: is)?):? (?:an? )?(?<widest>[\d,]{1,12}k?)[ -](?:blocks?|epochs?|rounds?)\b/i,
+    /(?:at most|up to|more than|less than|fewer than|smaller than|greater than|maximum(?: of| is)?|max(?: is)?|limit(?:ed)?(?: is| of| to)?|exceeds?|within|over|only query|only|allowed(?: is)?):? (?:an? )?(?<widest>[\d,]{1,12}k?)[ -](?:blocks?|epochs?|rounds?)\b/i,
   ],
   [
     "range",
     "nodes that tell the largest difference",
-    /(?:difference|distance|gap|span) between [^.]{0,80}?(?:than|exceeds?|most|within|maximum|limit)[^.\d]{0,20}(?<widest>[\d,]{1,12}k?)/i,
+    /(?:(?:difference|distance|gap|span) between|from ?block[^.]{0,10} to ?block|to ?block ?- ?from ?block)[^.]{0,80}?(?:than|exceeds?|most|within|maximum|limit|below|under|>)[^.\d]{0,20}(?<widest>[\d,]{1,12}k?)/i,
+  ],
+  [
+    "range",
+    "nodes that tell a number behind the blocks",
+    /\b(?:number of|block count|blocks?)\b[^.\d]{0,40}(?:below|under|exceeds?|less than|at most|up to|limit(?:ed)?(?: to| of| is)?|max\w*)[^.\d]{0,12}(?<widest>[\d,]{1,12}k?)/i,
   ],
   [
     "range",
     "nodes that tell no number",
-    /(?:range|gap|distance|span|window)s?\b[^.]{0,30}\b(?:too|over|larger|bigger|greater|wider|exceed\w*|limit\w*|threshold|max\w*)\b|\b(?:too many|reduce|decrease|narrow|smaller|shrink|split|large|wide|limit)\b[^.]{0,40}\b(?:blocks?|ranges?|rounds|epochs)\b|exceeds? max(?:imum)? (?:block )?(?:range|gap|blocks)/i,
+    /(?:range|gap|distance|span|window|interval|scope|block count|blocks limit)s?\b[^.]{0,30}\b(?:too|over|larger|bigger|greater|wider|exceed\w*|limit\w*|threshold|max\w*)\b|\b(?:too many|reduce|decrease|narrow|smaller|shrink|split|large|wide|limit)\b[^.]{0,40}\b(?:blocks?|ranges?|rounds|epochs)\b|exceed(?:s|ed)? (?:the )?(?:max(?:imum)? )?(?:block )?(?:range|gap|span|blocks)|\b(?:too|only)\b[^.]{0,20}\b(?:blocks|interval|range)\b/i,
   ],
   [
     "results",
     "nodes that tell no number",
-    /\b(?:response|result|results|payload|body|output|logs)\b[^.]{0,40}\b(?:too (?:large|big|many|long)|larger than|greater than|exceeds?|exceeded|over the limit)\b|too many events|string longer than|try paginating|more than [\d,]{1,12} (?:events|records|rows|entries)|query (?:took|takes|is) too (?:long|large|big|heavy|complex|expensive)/i,
+    /\b(?:response|result|results|payload|body|output|logs)\b[^.]{0,40}\b(?:too (?:large|big|many|long)|larger than|greater than|exceeds?|exceeded|over the limit)\b|too many events|string longer than|try paginating|more than [\d,]{1,12} (?:events|records|rows|entries)|(?:query|filter|entity|request) (?:(?:took|takes|is) )?too (?:long|large|big|heavy|complex|expensive|broad)|(?:query|filter) exceeds (?:the )?limit|too much data/i,
   ],
 ];

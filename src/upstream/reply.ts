@@ -14,6 +14,7 @@ import {
   isCodeOfTheCall,
   type Lack,
   type ReplyWording,
+  unwrapped,
 } from "./error-dialects/dialect.ts";
 import { FAILING_NODES, REFUSED_ACCOUNTS } from "./error-dialects/failing-nodes.ts";
 import { LACKING_BLOCKS, LACKING_HISTORY, LACKING_STATE } from "./error-dialects/lacking-data.ts";
@@ -256,7 +257,7 @@ function readError(json: string, exchange: AnsweredExchange, call: Spoken): Repl
   const wording: ReplyWording = {
     status,
     code: typeof code === "number" ? code : undefined,
-    text: text.slice(0, READ_CHARACTERS),
+    text: unwrapped(text.slice(0, READ_CHARACTERS)),
     method: call.method,
   };
   const row = dialectOf(wording);

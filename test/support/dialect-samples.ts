@@ -89,6 +89,17 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32603, "upstream does not have the requested block yet"],
     ],
   },
+  {
+    of: ["Substrate chains", "Kaia", "Sonic", "nodes that say where their head is"],
+    samples: [
+      [-32603, "Expect block number from id: 5"],
+      [-32000, "block height passed is invalid"],
+      [-32000, "invalid block height"],
+      [-32000, "could not find FinalizeBlock 5"],
+      [-32000, "block number greater than latest"],
+      [-32603, "request beyond head block"],
+    ],
+  },
   // LACKING_STATE
   {
     of: ["dRPC"],
@@ -194,6 +205,9 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32000, "empty reader set"],
       [-32000, "unexpected state root"],
       [-32000, "missing state in chain db, block number 5"],
+      [-32000, "missing account trie node"],
+      [-32000, "stateRoot missing"],
+      [-32000, "requested block is before the snapshot"],
     ],
   },
   {
@@ -225,6 +239,9 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32603, "block 5 is too old"],
       [-32000, "This block is out of history range"],
       [-32000, "the block is no longer available on this node"],
+      [-32000, "requested block is out of the node's history"],
+      [-32000, "height 5 is lower than the base height 100"],
+      [-32000, "only last 128 blocks are available"],
     ],
   },
   {
@@ -258,6 +275,10 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32000, "could not open state at block 5"],
       [-32602, "state of block 5 is no longer stored"],
       [-32000, "the world state of 0x11 was deleted"],
+      [-32000, "No state data"],
+      [-32603, "could not retrieve state"],
+      [-32000, "eth_call on historical blocks is not supported"],
+      [-32000, "ancient block sync is still in progress"],
     ],
   },
   // LACKING_HISTORY
@@ -320,6 +341,10 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32000, "No receipts data"],
       [-32000, "no transactions snapshot file for 5"],
       [-32014, "requested data is not available"],
+      [-32000, "no data at block 5"],
+      [-32000, "data for block 5 is unavailable"],
+      [-32000, "block body missing"],
+      [-32000, "rpc error: code = Unknown desc = no receipts data"],
     ],
   },
   {

@@ -102,6 +102,25 @@ describe("words of a method that may quote its caller", () => {
     expect(pool.nodes[0]?.isMissing("debug_traceCall")).toBe(true);
   });
 
+  it("count as failures only where the node fails at a call of the gateway, too", async () => {
+    const failuresOf = async (own: Answer): Promise<number | undefined> => {
+      const { pool, outcome, clock } = await started({
+        a: (method) => {
+          if (method === "eth_chainId") return CHAIN_1;
+          return method === "eth_call" ? own : error("internal error", -32603);
+        },
+        b: () => CHAIN_1,
+      });
+      for (let each = 0; each < 4; each += 1) {
+        expect(await outcome("eth_estimateGas")).toBe('"0x1"');
+        await clock.advance(1_000);
+      }
+      return pool.nodes[0]?.health.ofKind("execution").failures;
+    };
+    expect(await failuresOf('"result":"0x"')).toBe(0);
+    expect(await failuresOf(error("internal error", -32603))).toBeGreaterThan(0);
+  });
+
   it("pause with the node's own status alone: 429, for its Retry-After, and 402", async () => {
     const refusing = (status: number, retryAfterMs?: number) =>
       started({

@@ -201,6 +201,7 @@ export class Upstream {
         .askIfBusy()
         .then((isBusy) => (isBusy ? { kind: "busy", retryAfterMs: undefined } : said));
     if (doubt === "missing") this.#wordCheck.method(method, traits);
+    if (doubt === "failed") this.#wordCheck.execution(traits);
     if (lacks) this.checkReach(traits, options.position);
     return said;
   }

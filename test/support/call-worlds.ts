@@ -52,6 +52,8 @@ export type World = {
   readonly knowsAnswer: boolean;
   readonly rule: { readonly ask: number; readonly agree: number } | undefined;
   readonly copies: number;
+  /** The number of further calls to nodes that the call may make; left out: it has no limit. */
+  readonly left?: number;
   readonly deadlineMs: number;
 };
 
@@ -223,9 +225,11 @@ export const unknown: Extract<Reply, { kind: "refused" }> = {
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
 
+const UNCOUNTED = { attempted: () => undefined, merged: () => undefined };
+
 /** The call of a world, before it begins. */
 export const stateIn = (
-  { method, block, rule, copies }: World,
+  { method, block, rule, copies, left }: World,
   view: NetworkView,
 ): AskingState => ({
   question: {
@@ -234,6 +238,7 @@ export const stateIn = (
       block,
       crossCheck: { name: "null", isUncertain: isNull },
       arrivalOf: () => 0 as const,
+      ledger: left === undefined ? undefined : { left, ...UNCOUNTED },
     },
   },
   ...{ view, rule, copies, plan: undefined, hasWaited: false },

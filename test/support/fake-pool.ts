@@ -27,6 +27,7 @@ export const saying =
 const DECLARED: Readonly<Record<string, Partial<MethodTraits>>> = {
   eth_blockNumber: { workKind: "chain", tellsHead: () => true },
   debug_traceCall: { quotesCaller: true },
+  eth_estimateGas: { workKind: "execution", quotesCaller: true },
   eth_getFilterChanges: { isStateful: true, isRepeatable: false, isHedgeable: false },
 };
 

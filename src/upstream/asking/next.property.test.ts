@@ -198,6 +198,16 @@ describe("a refusal in unknown words", () => {
       { numRuns: 3_000 },
     ));
 
+  it("is asked of nobody where the call may make no further calls to nodes", () =>
+    fc.assert(
+      fc.property(worldOf(...answering, ...mute), (world) => {
+        const { asked } = decided({ ...world, knowsAnswer: false, left: 0 });
+        const first = asked.filter(isUnknown).map(({ repliedAtMs }) => repliedAtMs);
+        expect(asked.filter(({ atMs }) => atMs >= Math.min(...first))).toEqual([]);
+      }),
+      RUNS,
+    ));
+
   it("stays what it is where no upstream says anything else", () =>
     fc.assert(
       fc.property(worldOf("muttering", ...mute), (world) => {

@@ -1,8 +1,17 @@
 // Calls that a node refuses in words that no table has.
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { saying, startedPoolOf } from "../../../test/support/fake-pool.ts";
-import { lacking, refused, result, scriptedCall } from "../../../test/support/scripted-call.ts";
+import {
+  driven,
+  lacking,
+  networkOf,
+  refused,
+  result,
+  scriptedCall,
+} from "../../../test/support/scripted-call.ts";
 import type { Reply } from "../reply.ts";
+import type { Upstream } from "../upstream.ts";
 
 const unknown = (message = "the flux is empty"): Reply => ({
   ...refused,
@@ -105,5 +114,31 @@ describe("words that a call taught", () => {
     expect(await outcome("debug_traceCall")).toBe('"b"');
     expect(pool.nodes[0]?.capabilities.toRecord().words).toEqual([]);
     expect(asked).toEqual(["a debug_traceCall", "b debug_traceCall"]);
+  });
+});
+
+describe("a quorum", () => {
+  it("asks another vendor in the place of one whose words may be its caller's", async () => {
+    const doubted: Reply = { ...refused, code: -32000, message: "rate limit", doubt: "busy" };
+    const asked: string[] = [];
+    const nodeOf = (name: string, reply: Reply) =>
+      ({
+        ...{ name, options: { vendor: name }, isMissing: () => false },
+        ask: async () => {
+          asked.push(name);
+          return reply;
+        },
+      }) as unknown as Upstream;
+    const nodes = [
+      nodeOf("a", doubted),
+      nodeOf("b", result('"0x1"')),
+      nodeOf("c", result('"0x1"')),
+    ];
+    const { signal } = new AbortController();
+    const rule = { ask: 2, agree: 2 };
+    const parts = { clock: new FakeClock(), network: networkOf(nodes) };
+    const outcome = await driven({ method: "eth_call", signal, rule }, parts);
+    expect(String(outcome.kind === "result" && outcome.json)).toBe('"0x1"');
+    expect(asked).toEqual(["a", "b", "c"]);
   });
 });

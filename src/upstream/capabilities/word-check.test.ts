@@ -82,6 +82,16 @@ describe("whether a node has a method", () => {
   });
 });
 
+it("a node that seems to fail runs a call of the gateway, once a second", async () => {
+  const { check, clock, asked } = checked({ kind: "failed", reason: "internal" });
+  for (let each = 0; each < 3; each += 1) check.execution({ workKind: "execution" });
+  check.execution({ workKind: "traces" });
+  expect(asked).toEqual([`check eth_call [{"to":"0x${"0".repeat(40)}"},"latest"]`]);
+  await clock.advance(1_000);
+  check.execution({ workKind: "execution" });
+  expect(asked).toHaveLength(2);
+});
+
 describe("whether a node has the state of a block", () => {
   it.each<[string, Reply, string]>([
     ["known words", { ...refused, code: -32000, message: "pruned", lacks: "state" }, "part"],

@@ -21,13 +21,19 @@ export type WordCheckParts = {
 };
 
 /** The rest between two calls about the same thing, in milliseconds. */
-const REST_MS = { busy: 1_000, reach: 1_000, method: 60_000 };
+const REST_MS = { busy: 1_000, reach: 1_000, execution: 1_000, method: 60_000 };
+/** Calls of an account without code, which every node can run. */
+const EXECUTIONS: Readonly<Record<Family, readonly [method: string, paramsJson: string]>> = {
+  evm: ["eth_call", `[{"to":"0x${"0".repeat(40)}"},"latest"]`],
+  conflux: ["cfx_call", `[{"to":"0x1${"0".repeat(39)}"},"latest_state"]`],
+};
 /** The methods whose last call is remembered. */
 const MOST_METHODS = 64;
 
 export class WordCheck {
   #busy: { readonly sinceMs: number; readonly verdict: Promise<boolean> } | undefined;
   #reachedAtMs = Number.NEGATIVE_INFINITY;
+  #executedAtMs = Number.NEGATIVE_INFINITY;
   /** The times of the last calls, by method. */
   readonly #calledAtMs = new Map<string, number>();
   readonly #closing = new AbortController();
@@ -72,6 +78,15 @@ export class WordCheck {
     void this.#ask(probe.method, probe.paramsJson, "probe").then((reply) =>
       learnFromProbe(probe, reply, { head, capabilities }),
     );
+  }
+
+  /** Lets a node that seems to fail run a call of the gateway's own, which counts for its health. */
+  execution({ workKind }: Pick<MethodTraits, "workKind">): void {
+    const now = this.#parts.clock.now();
+    if (workKind !== "execution" || now - this.#executedAtMs < REST_MS.execution) return;
+    this.#executedAtMs = now;
+    const [method, paramsJson] = EXECUTIONS[this.#family];
+    void this.#ask(method, paramsJson, "check");
   }
 
   async #askHead(): Promise<boolean> {

@@ -212,7 +212,7 @@ async function forwardedSteps(server: number, nodeUrl: string): Promise<readonly
   const { signal } = new AbortController();
   const send = () => connection.send({ json: requestJson(1, "eth_call", paramsJson) }, signal);
   const exchange = await send();
-  const reply = readReply(exchange, 1, "eth_call");
+  const reply = readReply(exchange, 1, { method: "eth_call" });
   if (reply.kind !== "result") throw new Error(`the node says: ${JSON.stringify(reply)}`);
   const pieces = ['{"jsonrpc":"2.0","id":1,"result":', reply.json, "}"];
   const bytes = pieces.join("").length;
@@ -227,7 +227,7 @@ async function forwardedSteps(server: number, nodeUrl: string): Promise<readonly
     {
       name: "reply, read",
       budget: 2,
-      micros: await micros(() => readReply(exchange, 1, "eth_call")),
+      micros: await micros(() => readReply(exchange, 1, { method: "eth_call" })),
     },
   ];
 }

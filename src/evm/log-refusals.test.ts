@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { servedMsOf } from "../../test/support/served-time.ts";
-import { hasTooManyCriteria, sizeRefusal } from "./log-refusals.ts";
+import { hasTooManyCriteria, mostAddressesIn, sizeRefusal } from "./log-refusals.ts";
 
 const asked = { from: 0, to: 10_000_000 };
 /** For each refusal: the node or provider, the kind, the text, and the number of blocks that the text contains. */
@@ -130,6 +130,53 @@ const seen: readonly (readonly [string, "range" | "results", string, number?])[]
     "range",
     "block range is bigger than maxBlockRange",
   ],
+  ["Alchemy", "results", "Response size is larger than 150MB limit"],
+  ["Oasis", "range", "invalid request: max allowed of rounds in logs query is: 100", 100],
+  ["Harmony", "range", "GetLogs query must be smaller than size 1024", 1024],
+  ["Ankr", "range", "maximum [from, to] blocks distance: 800", 800],
+  ["Swell", "range", "block range greater than 500 max", 500],
+  ["Somnia", "range", "block range exceeds 1000", 1000],
+  ["Tron", "range", "exceed max block range: 5000", 5000],
+  ["Moonriver", "range", "block range is too wide (maximum 1024)", 1024],
+  ["Aurora", "range", "up to a 10000 block range", 10_000],
+  ["eRPC", "range", "range threshold exceeded"],
+  ["Valtitude", "range", "allowed block range threshold exceeded"],
+  ["providers", "range", "query exceeds limit: at most 2000 blocks", 2000],
+  ["providers", "range", "You can query no more than 5,000 blocks at once", 5000],
+  ["providers", "range", "maximum of 3000 blocks per request", 3000],
+  ["providers", "range", "limited to 100 blocks", 100],
+  ["providers", "range", "exceeds 10000 blocks", 10_000],
+  [
+    "providers",
+    "range",
+    "the difference between fromBlock and toBlock must be less than 2000",
+    2000,
+  ],
+  ["providers", "range", "distance between fromBlock and toBlock exceeds maximum 1000", 1000],
+  ["providers", "range", "block span exceeds 250", 250],
+  ["providers", "range", "Consider reducing your block range: too large"],
+  ["providers", "range", "too many blocks requested"],
+  ["providers", "range", "please use a smaller block range"],
+  ["providers", "range", "eth_getLogs: requested block window is over the allowed maximum"],
+  ["providers", "range", "Please reduce the number of blocks"],
+  ["providers", "range", "split your query into smaller ranges"],
+  ["providers", "results", "Cannot create a string longer than 0x1fffffe8 characters"],
+  ["providers", "results", "too many events, try paginating"],
+  ["providers", "results", "query is too expensive"],
+  ["providers", "results", "result exceeds 10 MB"],
+  ["providers", "results", "payload too large"],
+  ["providers", "results", "returned more than 100 logs"],
+  ["providers", "range", "Exceeded maximum block range"],
+  ["providers", "range", "fromBlock and toBlock difference should be less than 10000", 10_000],
+  ["providers", "range", "toBlock - fromBlock > 1024", 1024],
+  ["providers", "range", "the number of blocks must be below 1000", 1000],
+  ["providers", "range", "block count exceeds 500", 500],
+  ["providers", "range", "you can only query 1000 blocks", 1000],
+  ["providers", "range", "interval too large"],
+  ["providers", "range", "exceeds max block span"],
+  ["providers", "results", "query too broad"],
+  ["providers", "results", "query exceeds limit"],
+  ["providers", "results", "too much data"],
 ];
 
 const rows = seen.map(([of, about, message, widest]) => {
@@ -204,6 +251,14 @@ it.each([
   "header not found",
   "pruned history unavailable",
   "execution reverted: block range is too wide",
+  "begin block is greater than end block",
+  "Please specify less number of addresses. (max 50)",
+  "Receipt not available for 'From' block",
+  "missing trie node 0x11",
+  "failed to load state at height 5",
+  "block 5 is not available, lowest height is 100",
+  "block not found",
+  "invalid address",
   "",
 ])("is not about size: %s", (message) => {
   expect(sizeRefusal({ message }, asked)).toBeUndefined();
@@ -216,6 +271,17 @@ it("tells limits of addresses and topics apart", () => {
   expect(says("block range is too wide")).toBe(false);
 });
 
+it.each([
+  ["Please specify less number of addresses. (max 50)", 50],
+  ["exceed maximum number of addresses, limit is 20", 20],
+  ["Please, specify less number of addresses", undefined],
+  ["too many addresses: up to 1000 addresses are allowed", 1000],
+  ["maximum number of addresses: 0", undefined],
+])("%s: a limit of addresses", (message, most) => {
+  expect(hasTooManyCriteria({ message })).toBe(true);
+  expect(mostAddressesIn({ message })).toBe(most);
+});
+
 it("is read quickly, whatever a node writes", async () => {
   const words = [
     "range ",
@@ -225,6 +291,12 @@ it("is read quickly, whatever a node writes", async () => {
     "max range ",
     '"from":"0x1"',
     "too many blocks ",
+    "difference between ",
+    "reduce ",
+    "response ",
+    "block range ",
+    "at most 1,1,1 ",
+    "maximum number of ",
   ];
   const ownMs = await servedMsOf(() => {
     for (const word of words)

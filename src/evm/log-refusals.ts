@@ -21,7 +21,7 @@ export type SizeRefusal = {
  */
 export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | undefined {
   const text = textOf(error);
-  if (REVERTED.test(text)) return undefined;
+  if (REVERTED.test(text) || OTHER.test(text)) return undefined;
   for (const [about, , words] of dialects) {
     const found = words.exec(text);
     if (!found) continue;
@@ -41,10 +41,23 @@ export const hasTooManyCriteria = ({ message }: NodeError): boolean =>
   CRITERIA.test(message.slice(0, LONGEST));
 
 const CRITERIA =
-  /exceed max (?:addresses|topics)|less number of address|contains \d{1,9} filters\. the current limit/i;
+  /exceeds? (?:the )?(?:max(?:imum)? )?(?:number of )?(?:addresses|topics)|(?:less|fewer|smaller) number of address|(?:too many|fewer|less|maximum(?: number)?(?: of)?|max(?: number of)?|more than \d{1,9}|up to \d{1,9}|limited to \d{1,9}|at most \d{1,9}) (?:contract )?addresses|contains \d{1,9} filters\. the current limit/i;
+
+/** The most addresses that a node says it accepts in one query; undefined where it tells none. */
+export function mostAddressesIn({ message }: NodeError): number | undefined {
+  const most = Number(MOST_ADDRESSES.exec(message.slice(0, LONGEST))?.[1]);
+  return most >= 1 ? most : undefined;
+}
+
+const MOST_ADDRESSES =
+  /(?:max(?:imum)?|limit(?:ed)?(?: is| to)?|at most|up to|more than|allowed)[^\d.]{0,30}(\d{1,6})/i;
 
 /** A revert reason is a contract's text, which may contain anything. */
 const REVERTED = /\brevert/i;
+
+/** Refusals of ranges that are wrong, not large: a smaller one is refused, too. */
+const OTHER =
+  /extends? beyond|invalid block range|\b(?:begin|start|from)\w* (?:block )?(?:is |must be )?(?:greater|higher|larger|after)|beyond (?:the )?(?:current )?head|\brate limit/i;
 
 /** Characters. All known refusals are shorter, but a node may write a longer text. */
 const LONGEST = 1000;
@@ -130,9 +143,40 @@ const dialects: readonly Dialect[] = [
     /(?:for your plan \(\d{1,12} > |blocks range, the limit is |query to at most )(?<widest>[\d,]{1,12}k?)/i,
   ],
   ["range", "BNB Smart Chain", /(?<![a-z] )\blimit exceeded\.?(?:"|$)/i],
+  ["results", "Alchemy", /response size is larger than/i],
   [
     "range",
-    "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
-    /(?:range|gap) (?:is )?(?:too (?:wide|large|big|high)|larger than|bigger than)|range exceeds|range limit exceeded|exceeds? max(?:imum)? (?:block )?(?:range|gap)/i,
+    "Oasis, Harmony",
+    /(?:rounds in logs query is|query must be smaller than size):? (?<widest>[\d,]{1,12})/i,
+  ],
+  [
+    "range",
+    "Ankr, besu",
+    /blocks? (?:distance|gap|span|range)\b[^.\d]{0,40}(?<![\d,])(?<widest>[\d,]{1,12}k?)(?! ?[-,\d])/i,
+  ],
+  [
+    "range",
+    "nodes that tell a number of blocks",
+    /(?:at most|up to|more than|less than|fewer than|smaller than|greater than|maximum(?: of| is)?|max(?: is)?|limit(?:ed)?(?: is| of| to)?|exceeds?|within|over|only query|only|allowed(?: is)?):? (?:an? )?(?<widest>[\d,]{1,12}k?)[ -](?:blocks?|epochs?|rounds?)\b/i,
+  ],
+  [
+    "range",
+    "nodes that tell the largest difference",
+    /(?:(?:difference|distance|gap|span) between|from ?block[^.]{0,10} to ?block|to ?block ?- ?from ?block)[^.]{0,80}?(?:than|exceeds?|most|within|maximum|limit|below|under|>)[^.\d]{0,20}(?<widest>[\d,]{1,12}k?)/i,
+  ],
+  [
+    "range",
+    "nodes that tell a number behind the blocks",
+    /\b(?:number of|block count|blocks?)\b[^.\d]{0,40}(?:below|under|exceeds?|less than|at most|up to|limit(?:ed)?(?: to| of| is)?|max\w*)[^.\d]{0,12}(?<widest>[\d,]{1,12}k?)/i,
+  ],
+  [
+    "range",
+    "nodes that tell no number",
+    /(?:range|gap|distance|span|window|interval|scope|block count|blocks limit)s?\b[^.]{0,30}\b(?:too|over|larger|bigger|greater|wider|exceed\w*|limit\w*|threshold|max\w*)\b|\b(?:too many|reduce|decrease|narrow|smaller|shrink|split|large|wide|limit)\b[^.]{0,40}\b(?:blocks?|ranges?|rounds|epochs)\b|exceed(?:s|ed)? (?:the )?(?:max(?:imum)? )?(?:block )?(?:range|gap|span|blocks)|\b(?:too|only)\b[^.]{0,20}\b(?:blocks|interval|range)\b/i,
+  ],
+  [
+    "results",
+    "nodes that tell no number",
+    /\b(?:response|result|results|payload|body|output|logs)\b[^.]{0,40}\b(?:too (?:large|big|many|long)|larger than|greater than|exceeds?|exceeded|over the limit)\b|too many events|string longer than|try paginating|more than [\d,]{1,12} (?:events|records|rows|entries)|(?:query|filter|entity|request) (?:(?:took|takes|is) )?too (?:long|large|big|heavy|complex|expensive|broad)|(?:query|filter) exceeds (?:the )?limit|too much data/i,
   ],
 ];

@@ -1,8 +1,8 @@
 // Asks the nodes for the logs of one piece of a query. When the nodes refuse a part of the piece for its size, the
 // gateway asks for a smaller part.
 
-import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
-import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
+import type { LogRange } from "../evm/log-filter.ts";
+import { hasTooManyCriteria, mostAddressesIn, sizeRefusal } from "../evm/log-refusals.ts";
 import { areLogsInvalid } from "../evm/log-validation.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
@@ -12,14 +12,13 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { FinalReply } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 
+import { type LogQueries, type LogQueryPart, mergedLogs } from "./log-addresses.ts";
 import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
 
 export type PieceOptions = {
-  /** Address and topics as nodes get them. */
-  readonly conditions: object;
-  /** The same conditions, to check each log of a reply. */
-  readonly matcher: LogMatcher;
+  /** The conditions on the logs; all pieces of a query share them. */
+  readonly queries: LogQueries;
   readonly context: Pick<CallContext, "ask" | "hold" | "upstreamCallsLeft" | "ranges" | "signal">;
   /** `check` throws `rangeTooCostly` when the whole query turns out to need too many calls to nodes. */
   readonly budget: { check(): void };
@@ -47,16 +46,20 @@ export type PieceLogs = {
   readonly upstreams: readonly string[] | undefined;
 };
 
+/** A refusal in unknown words of a range of more blocks may be about its size, and is tried once at half of it. */
+const FEW_BLOCKS = 8;
+
 /**
  * Asks for a piece, part by part.
- * @throws RpcError A node's refusal of a single block, or for another reason than size; the last of too many failures;
- * `rangeTooCostly` from `budget.check`.
+ * @throws RpcError A node's refusal of a few blocks, or for another reason than size, also of half the range; the last
+ * of too many failures; `rangeTooCostly` from `budget.check`.
  */
 export async function askPiece(range: LogRange, options: PieceOptions): Promise<PieceLogs> {
   const { ranges } = options.context;
   const arrays: Buffer[] = [];
   const upstreams = new Set<string | undefined>();
   let [count, failures, isLasting] = [0, 0, true];
+  let doubted: RpcError | undefined;
   let { from } = range;
   let width = range.to - range.from + 1;
   while (from <= range.to && count <= options.most && !options.ended.aborted) {
@@ -73,8 +76,15 @@ export async function askPiece(range: LogRange, options: PieceOptions): Promise<
       ranges.fitted(asked);
       options.budget.check(); // a node has answered this width, so it is no guess any more
       from = to + 1;
-      width = asked * 2;
+      width = doubted ? asked : asked * 2;
       failures = 0;
+      continue;
+    }
+    if (reply.kind === "spent") break;
+    if (reply.kind === "unknown") {
+      if (doubted || asked <= FEW_BLOCKS) throw doubted ?? reply.error;
+      doubted = reply.error;
+      width = Math.ceil(asked / 2);
       continue;
     }
     if (reply.kind === "failed") {
@@ -104,13 +114,57 @@ type PartReply =
       readonly upstream: string | undefined;
     }
   | { readonly kind: "too large"; readonly narrower: Narrower; readonly error: RpcError }
-  | { readonly kind: "failed"; readonly error: RpcError };
+  /** A refusal in words that are neither about size nor about data that the node lacks. */
+  | { readonly kind: "unknown"; readonly error: RpcError }
+  | { readonly kind: "failed"; readonly error: RpcError }
+  /** The call may make no further calls to nodes. */
+  | { readonly kind: "spent" };
 
+type ManyAddresses = {
+  readonly kind: "many addresses";
+  readonly query: LogQueryPart;
+  readonly error: RpcError;
+};
+
+/** Asks for a part, in several queries where the nodes take only few addresses in one. */
 async function askPart(range: LogRange, options: PieceOptions): Promise<PartReply> {
-  const { conditions, context, isEmptyUncertain } = options;
+  const { queries, context } = options;
+  for (;;) {
+    const reply = await askEach(range, queries.parts, options);
+    if (reply.kind !== "many addresses") return reply;
+    queries.split(reply.query, mostAddressesIn(reply.error));
+    if (context.upstreamCallsLeft === 0) return { kind: "spent" };
+  }
+}
+
+async function askEach(
+  range: LogRange,
+  queries: readonly LogQueryPart[],
+  options: PieceOptions,
+): Promise<PartReply | ManyAddresses> {
+  const [first, ...others] = queries;
+  if (first && others.length === 0) return askOnce(range, first, options);
+  const arrays: Buffer[] = [];
+  let isLasting = true;
+  for (const query of queries) {
+    if (options.context.upstreamCallsLeft === 0) return { kind: "spent" };
+    const reply = await askOnce(range, query, options);
+    if (reply.kind !== "logs") return reply;
+    arrays.push(reply.json);
+    isLasting &&= reply.isLasting;
+  }
+  return { kind: "logs", json: mergedLogs(arrays), isLasting, upstream: undefined };
+}
+
+async function askOnce(
+  range: LogRange,
+  query: LogQueryPart,
+  options: PieceOptions,
+): Promise<PartReply | ManyAddresses> {
+  const { context, isEmptyUncertain, most } = options;
   const replies = new LogReplies({ range, isEmptyUncertain });
   const blocks = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
-  const { matcher, most } = options;
+  const { conditions, matcher } = query;
   try {
     const logs = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
       onReply: (reply, name) => replies.learn(reply, name),
@@ -132,11 +186,18 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
       return { kind: "logs", json: NOTHING, isLasting: false, upstream: undefined };
     if (isFailure(error)) return { kind: "failed", error };
     // An error without a node's JSON is the gateway's own, and not about this range.
-    const narrower = error.json === undefined ? undefined : replies.narrower(error);
-    if (!narrower) throw error;
-    return { kind: "too large", narrower, error };
+    if (error.json === undefined) throw error;
+    if (query.addresses > 1 && hasTooManyCriteria(error))
+      return { kind: "many addresses", query, error };
+    const narrower = replies.narrower(error);
+    if (narrower) return { kind: "too large", narrower, error };
+    if (replies.isLacking || PARAMETERS.test(error.message)) throw error;
+    return { kind: "unknown", error };
   }
 }
+
+/** The words of complaints about parameters: no smaller range is better. */
+const PARAMETERS = /\b(?:invalid|missing|expected|malformed|required|unmarshal|deserializ)/i;
 
 const NOTHING = Buffer.from("[]");
 
@@ -175,6 +236,8 @@ class LogReplies {
   readonly #upstreams = new Map<Buffer, string>();
   #nothings = 0;
   #isHistoryLacking = false;
+  /** Whether a node said that it lacks something: then its words are known. */
+  isLacking = false;
   /** The width, in blocks, that the most generous node accepts; 0 when no node refused the size. */
   #width = 0;
   #isForAll = true;
@@ -195,6 +258,7 @@ class LogReplies {
       if (isNothing(reply.json)) this.#nothings += 1;
       return;
     }
+    if (reply.lacks) this.isLacking = true;
     if (reply.lacks === "history") this.#isHistoryLacking = true;
     this.#learnSize(reply);
   }

@@ -175,6 +175,88 @@ describe("several nodes", () => {
   });
 });
 
+describe("a refusal in unknown words", () => {
+  it("of a wide range is tried at half of it", async () => {
+    const asking = nodesOf([upTo(1_000, "the flux is empty")]);
+    expect(await blocksOf({ from: 0, to: 1_999 }, asking)).toEqual(tens(0, 1_990));
+    expect(asking.asked).toEqual([
+      { from: 0, to: 1_999 },
+      { from: 0, to: 999 },
+      { from: 1_000, to: 1_999 },
+    ]);
+  });
+
+  it("is believed where half is refused, too", async () => {
+    const asking = nodesOf([() => refused("the flux is empty")]);
+    const refusal = { code: -32005, message: "the flux is empty" };
+    await expect(blocksOf({ from: 0, to: 1_999 }, asking)).rejects.toMatchObject(refusal);
+    expect(asking.asked).toHaveLength(2);
+  });
+
+  it("is believed of a few blocks", async () => {
+    const asking = nodesOf([upTo(1, "the flux is empty")]);
+    await expect(blocksOf({ from: 0, to: 7 }, asking)).rejects.toMatchObject({ code: -32005 });
+    expect(asking.asked).toHaveLength(1);
+  });
+});
+
+describe("a query with more addresses than the nodes take", () => {
+  const addresses = Array.from({ length: 7 }, (_, each) => `0x${String(each).repeat(40)}`);
+  const logs = Array.from({ length: 300 }, (_, index) => ({
+    ...logAt(Math.floor(index / 3)),
+    address: addresses[index % 7] as string,
+    logIndex: hex(index % 3),
+    data: hex(0x1000 + index),
+  }));
+  const taking =
+    (most: number, words: string): LogNode =>
+    (question) => {
+      const { address = [] } = question;
+      if (address.length > most && Array.isArray(address)) return refused(words);
+      return told(logs.filter((log) => isWithin(log, question)));
+    };
+  const found = async (node: LogNode, upstreamCalls = 200) => {
+    const ranges = new LearnedRange(50);
+    const asking = askingNodes([node], { results: 10_000, ranges, upstreamCalls });
+    const answer = await logsOfNodes({ from: 0, to: 99 }, { address: addresses }, asking.context);
+    const data = (JSON.parse(answer.logs.toString()) as { data: string }[]).map((log) => log.data);
+    return { data, asking };
+  };
+
+  it.each([
+    ["Please specify less number of addresses. (max 2)", 2],
+    ["Please, specify less number of addresses", 2],
+    ["exceed maximum number of addresses: 1", 1],
+    ["too many addresses", 1],
+  ])("is split after %s, and its logs come in the order of the chain", async (words, most) => {
+    const { data } = await found(taking(most, words));
+    expect(data).toEqual(logs.map((log) => log.data));
+  });
+
+  it("is asked in parts from then on", async () => {
+    const { asking } = await found(taking(4, "specify less number of addresses (max 4)"));
+    expect(asking.asked.length).toBeLessThanOrEqual(6);
+  });
+
+  it("has its refusal passed on where one address is too many", async () => {
+    const refusing = found(() => refused("specify less number of addresses"));
+    await expect(refusing).rejects.toMatchObject({ code: -32005 });
+  });
+
+  it("makes no more calls to nodes than it may", async () => {
+    const refusing = found(taking(1, "too many addresses"), 5);
+    await expect(refusing).rejects.toMatchObject({ data: { rule: "upstreamCalls" } });
+  });
+
+  it("has each part checked against its own addresses", async () => {
+    const node: LogNode = (question) =>
+      (question.address?.length ?? 0) > 4
+        ? refused("too many addresses")
+        : told(logs.filter((log) => isWithin({ ...log, address: addresses[0] ?? "" }, question)));
+    await expect(found(node)).rejects.toMatchObject({ status: 502 });
+  });
+});
+
 describe("a failure of all nodes", () => {
   it("is met with narrower pieces, twice", async () => {
     const slow: LogNode = ({ from, to }) => (to - from < 500 ? whole({ from, to }, 0) : failed);

@@ -2,16 +2,11 @@
 // have the same pieces. A few pieces are in flight at a time; none follows once there are more logs than are answered.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { UpstreamLogs } from "../chain/kept-segments.ts";
-import {
-  conditionsOf,
-  criteriaHash,
-  type LogFilter,
-  type LogRange,
-  matcherOf,
-} from "../evm/log-filter.ts";
+import { criteriaHash, type LogFilter, type LogRange } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import { LogQueries } from "./log-addresses.ts";
 import { blockNumberOf, countLogs, joinArrays, joinJson, refuseTooMany } from "./log-lists.ts";
 import { askPiece, type PieceLogs, type PieceOptions } from "./log-piece.ts";
 import type { CallContext } from "./method.ts";
@@ -58,7 +53,7 @@ export async function logsOfNodes(
   let isSuspect = false;
   const asking = {
     ...{ context, most, kept, budget, ended: ended.signal },
-    ...{ conditions: conditionsOf(filter), matcher: matcherOf(filter) },
+    queries: new LogQueries(filter),
     failures: isOne ? 0 : FAILURES,
     onFalse: (): void => {
       isSuspect = true;

@@ -67,6 +67,11 @@ export type MethodTraits = {
   readonly isNullNoBlock: boolean;
   /** Results are about the chain. Other methods' may name the node, so the gateway hides the node's address there. */
   readonly isOfChain: boolean;
+  /**
+   * An error may carry words that the caller or a contract chose: a tracer's exception, a revert's reason, a parameter
+   * that nobody checked. Such words teach the gateway nothing about a node.
+   */
+  readonly quotesCaller: boolean;
   /** Whether the result for these parameters (a JSON array) is the node's head; undefined where no result is. */
   readonly tellsHead: ((paramsJson: string) => boolean) | undefined;
 };
@@ -76,7 +81,7 @@ export type DeclaredTraits = Pick<MethodTraits, "workKind"> & Partial<MethodTrai
 
 /**
  * The traits of a method. Reads and writes may be repeated. Node control goes to one node, once: a second node would do
- * it, too.
+ * it, too. Methods that run code, and those whose parameters the gateway passes on unchecked, may quote the caller.
  */
 export function traitsFor(
   kind: MethodKind,
@@ -89,12 +94,13 @@ export function traitsFor(
     isMergeable = false,
     isNullNoBlock = false,
     isOfChain = true,
+    quotesCaller = workKind === "execution" || workKind === "traces",
     tellsHead,
   }: DeclaredTraits,
 ): MethodTraits {
   return {
     ...{ workKind, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
-    ...{ isNullNoBlock, isOfChain, tellsHead },
+    ...{ isNullNoBlock, isOfChain, quotesCaller, tellsHead },
   };
 }
 
@@ -166,7 +172,8 @@ function methodsOf(
   }: Words & Pick<KnownMethod, "family" | "kind">,
 ): readonly KnownMethod[] {
   const workKind = kind === "write" ? "submission" : "other";
-  const traits = traitsFor(kind, { workKind, isOfChain: speaksOfChain(namespace), ...given });
+  const isOfChain = speaksOfChain(namespace);
+  const traits = traitsFor(kind, { workKind, isOfChain, quotesCaller: true, ...given });
   const guarded = contractsOf === noContract ? {} : { contractsOf };
   const prefix = namespace === "-" ? "" : `${namespace}_`;
   return names

@@ -327,7 +327,8 @@ export function unknownMethod(name: string, family: Family): KnownMethod {
   const isRepeatable = !ACTS.test(name);
   const isBatchable = isRepeatable && workKind !== "submission";
   const [namespace = ""] = name.split("_");
-  const declared = { workKind, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
+  const isOfChain = speaksOfChain(namespace);
+  const declared = { workKind, isRepeatable, isBatchable, isOfChain, quotesCaller: true };
   const cost = workKind === "traces" ? 25 : 3; // as for known methods: traces replay transactions, which is expensive
   const traits = traitsFor("write", declared);
   return { name, family, kind: "write", cost, contractsOf: anyContract, ...traits };

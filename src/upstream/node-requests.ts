@@ -8,6 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { atOnce, type Turns, type Work } from "../lib/turns.ts";
 import { deadline, TIMED_OUT } from "../lib/waiting.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type { RateBudget } from "./budget/rate-budget.ts";
 import type { MissingMethods } from "./capabilities/capabilities.ts";
@@ -27,6 +28,7 @@ import {
   readReply,
   requestJson,
   subscriptionIdIn,
+  type Voice,
 } from "./reply.ts";
 
 export type Urgency = {
@@ -48,6 +50,7 @@ export type NodeCall = {
   readonly paramsJson: string;
   readonly signal: Signal;
   readonly options: NodeCallOptions;
+  readonly traits?: Pick<MethodTraits, "quotesCaller">;
 };
 
 type Sending = Pick<NodeRequest, "turn"> & {
@@ -78,7 +81,11 @@ export type NodeRequestsParts = {
 };
 
 type Sent = NodeRequest &
-  Pick<UpstreamRecord, "purpose"> & { readonly method: string; readonly sentAtMs: number };
+  Pick<UpstreamRecord, "purpose"> & {
+    readonly method: string;
+    readonly voice: Voice;
+    readonly sentAtMs: number;
+  };
 
 export class NodeRequests {
   #lastId = 0;
@@ -158,19 +165,34 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, options }: NodeCall, { turn, sentAtMs }: Sending): Sent {
+  #request(call: NodeCall, { turn, sentAtMs }: Sending): Sent {
+    const { method, paramsJson, options } = call;
     const { purpose = "call", maxBytes, headers, asker } = options;
+    const voice = voiceOf(call);
     const id = nextRequestId(this.#lastId);
     this.#lastId = id;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const holder = asker?.memory;
-    return { id, method, purpose, json, turn, isForCaller, holder, maxBytes, headers, sentAtMs };
+    return {
+      id,
+      method,
+      purpose,
+      voice,
+      json,
+      turn,
+      isForCaller,
+      holder,
+      maxBytes,
+      headers,
+      sentAtMs,
+    };
   }
 
-  #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {
+  #read(exchange: Exchange, request: Sent): NodeRequestReply {
+    const { id, purpose, sentAtMs } = request;
     const { clock, metrics } = this.#parts;
-    const reply = readReply(exchange, id, method);
+    const reply = readReply(exchange, id, request);
     const { network, upstream } = this.#options;
     const cameAtMs = clock.now();
     const seconds = (cameAtMs - sentAtMs) / 1000;
@@ -178,6 +200,12 @@ export class NodeRequests {
     metrics.upstreamAnswered({ network, upstream, kind: reply.kind, purpose, seconds, bytes });
     return { reply, sentAtMs, cameAtMs };
   }
+}
+
+/** Tells whose words an error of the call may carry. */
+export function voiceOf({ traits, options }: Pick<NodeCall, "traits" | "options">): Voice {
+  if ((options.purpose ?? "call") !== "call") return "node to gateway";
+  return traits?.quotesCaller ? "anyone" : "node";
 }
 
 /** Whether an answer is longer than `maxBytes`: connections check that only over HTTP, and not for calls in a batch. */
@@ -294,10 +322,17 @@ export function endingOf(
   { signal, isNoFault }: { readonly signal: Signal; readonly isNoFault: boolean },
 ): AttemptEnding {
   if (reply.kind === "aborted" && signal.reason === LOST_RACE) return "superseded";
+  // The node replied, in words that are no evidence.
+  if (isHearsayReply(reply)) return "missing";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
   if (isNoFault) return "aborted";
   return reply.kind === "failed" && reply.isReported ? "reported failure" : reply.kind;
 }
+
+/** Whether a reply says nothing about the node, since the caller may have chosen its words. */
+const isHearsayReply = (reply: Reply): boolean =>
+  (reply.kind === "refused" && reply.doubt !== undefined && reply.doubt !== "unknown") ||
+  (reply.kind === "failed" && reply.isHearsay === true);
 
 /** Whether a reply suggests that the node is gone, or has been replaced by another one. */
 export const isSuspicious = (reply: Reply): boolean =>
@@ -313,7 +348,8 @@ export function learnFrom(
   },
 ): void {
   if (reply.kind === "result") node.missing.found(call.variant);
-  if (reply.kind === "result" || reply.kind === "refused") node.budget.answered(call.sentAtMs);
+  if (reply.kind === "result" || (reply.kind === "refused" && !reply.doubt))
+    node.budget.answered(call.sentAtMs);
   if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
   if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.variant);
 }

@@ -8,7 +8,7 @@ const ID = 7;
 const read = ([code, text, status = 200, method]: Sample): Reply => {
   const error = { code, message: text };
   const body = code === undefined ? text : JSON.stringify({ jsonrpc: "2.0", id: ID, error });
-  return readReply({ kind: "answered", status, body: Buffer.from(body) }, ID, method);
+  return readReply({ kind: "answered", status, body: Buffer.from(body) }, ID, { method });
 };
 
 const wanted = ({ means, pauseMs }: Dialect, [code, message]: Sample): object => {

@@ -8,7 +8,14 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { AnsweredExchange, Connection, Exchange } from "./connection/connection.ts";
 import { BUSY_NODES, statedPauseMs } from "./error-dialects/busy-nodes.ts";
-import { type Dialect, fits, type Lack, type ReplyWording } from "./error-dialects/dialect.ts";
+import {
+  type Dialect,
+  fits,
+  isCodeOfTheCall,
+  type Lack,
+  type ReplyWording,
+  unwrapped,
+} from "./error-dialects/dialect.ts";
 import { FAILING_NODES, REFUSED_ACCOUNTS } from "./error-dialects/failing-nodes.ts";
 import { LACKING_BLOCKS, LACKING_HISTORY, LACKING_STATE } from "./error-dialects/lacking-data.ts";
 import { LACKING_METHODS, UNPAID_METHODS } from "./error-dialects/lacking-methods.ts";
@@ -24,6 +31,8 @@ export type Reply =
       readonly json: string;
       /** The data that this node does not have, and another one may have. */
       readonly lacks?: Lack | undefined;
+      /** Left out: the refusal is believed, unless it lacks something. */
+      readonly doubt?: Doubt | undefined;
     }
   /** This node does not have the method. */
   | {
@@ -40,6 +49,8 @@ export type Reply =
       readonly isReported?: true;
       /** The answer was longer than `limits.response`, or than the request takes. */
       readonly isTooLarge?: true;
+      /** The words may be the caller's: the failure says nothing about the node. */
+      readonly isHearsay?: true;
       /** The gateway did not read the answer to its end. */
       readonly isCrowded?: true;
     }
@@ -47,6 +58,24 @@ export type Reply =
   | { readonly kind: "occupied"; readonly waitMs: number }
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
+
+export type RefusedReply = Extract<Reply, { kind: "refused" }>;
+
+/**
+ * The reason why a refusal is not believed of one node alone: its words are not known; they were learned to mean that
+ * this node cannot answer; or they say that the node is busy, failed, or lacks the method, but the caller may have chosen
+ * them.
+ */
+type Doubt = "unknown" | "unable" | "busy" | "failed" | "missing";
+
+/**
+ * The party whose words an error may carry: the node, to a call of the gateway itself; the node; or also the caller or
+ * a contract.
+ */
+export type Voice = "node to gateway" | "node" | "anyone";
+
+/** The part of a call that its reply is read by. */
+export type Spoken = { readonly method?: string | undefined; readonly voice?: Voice };
 
 /** Request ids are multiples of this: a node whose ids are off by one gives no call the answer to another call. */
 const ID_STEP = 10;
@@ -129,12 +158,13 @@ const ZERO = 0x30;
 /**
  * Classifies the outcome of a request.
  * @param id The id of the request.
- * @param method The called method, for which the words of an error may have another meaning than for other methods.
+ * @param call The called method, for which the words of an error may have another meaning than for other methods; and
+ * whose words they may be: left out, the node's to the gateway.
  */
-export function readReply(exchange: Exchange, id: number, method?: string): Reply {
+export function readReply(exchange: Exchange, id: number, call: Spoken = NO_CALL): Reply {
   switch (exchange.kind) {
     case "answered":
-      return readAnswer(exchange, id, method);
+      return readAnswer(exchange, id, call);
     case "unreachable":
       return failed(exchange.reason);
     case "too large":
@@ -146,6 +176,8 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
       return { kind: exchange.kind };
   }
 }
+
+const NO_CALL: Spoken = {};
 
 /** The head that a reply tells; undefined when the call did not ask for the head, or has no result. */
 export function headInReply(
@@ -182,7 +214,7 @@ export function subscriptionIdIn(exchange: Exchange, callId: number): string | u
   return reply.kind === "result" && reply.json[0] === QUOTE ? reply.json.toString() : undefined;
 }
 
-function readAnswer(exchange: AnsweredExchange, id: number, method: string | undefined): Reply {
+function readAnswer(exchange: AnsweredExchange, id: number, call: Spoken): Reply {
   const { status, body } = exchange;
   const members = exchange.members ?? plainResultIn(body)?.members ?? findMembers(body, ENVELOPE);
   const [idSpan, result, error] = members ?? [];
@@ -191,11 +223,11 @@ function readAnswer(exchange: AnsweredExchange, id: number, method: string | und
     // An error may have no id, or null: a node that cannot read a request does not know its id.
     const isOurs = answered === undefined || answered === "null" || answered === String(id);
     return isOurs || status >= 300
-      ? readError(textOf(body, error), exchange, method)
+      ? readError(textOf(body, error), exchange, call)
       : failed("answer to another call");
   }
-  if (!result) return readBareText(exchange, members !== undefined);
-  if (status === 429) return busy(exchange, { wording: { text: "" } });
+  if (!result) return readBareText(exchange, { isObject: members !== undefined, call });
+  if (status === 429) return { kind: "busy", retryAfterMs: exchange.retryAfterMs };
   if (status >= 300) return failed(`HTTP ${status}`);
   if (answered !== String(id)) return failed("answer to another call");
   return isValue(body, result)
@@ -217,7 +249,7 @@ function isValue(body: Buffer, { start, end }: Span): boolean {
 /** The part of a message, or of a page in place of an answer, that is read: both may be long and hostile. */
 const READ_CHARACTERS = 2_000;
 
-function readError(json: string, exchange: AnsweredExchange, method: string | undefined): Reply {
+function readError(json: string, exchange: AnsweredExchange, call: Spoken): Reply {
   const { status } = exchange;
   const error = parsed(json);
   const { code, message, data } = (error ?? {}) as Record<string, unknown>;
@@ -225,26 +257,55 @@ function readError(json: string, exchange: AnsweredExchange, method: string | un
   const wording: ReplyWording = {
     status,
     code: typeof code === "number" ? code : undefined,
-    text: text.slice(0, READ_CHARACTERS),
-    method,
+    text: unwrapped(text.slice(0, READ_CHARACTERS)),
+    method: call.method,
   };
   const row = dialectOf(wording);
-  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { wording, data, row });
+  const refused = (doubt?: Doubt): Reply =>
+    wording.code === undefined
+      ? { ...failed("malformed error"), isReported: true, isHearsay: true }
+      : { kind: "refused", code: wording.code, message: text, json, lacks: lackIn(row), doubt };
+  if (row && isHearsay(row, { status, call })) return refused(doubtOf(row));
+  if (status === 429 || row?.means.kind === "busy")
+    return busy(exchange, { wording, data, row, call });
   if (row?.means.kind === "missing" || row?.means.kind === "failed") return row.means;
-  if (wording.code === undefined)
-    return failed(status < 300 ? "malformed error" : `HTTP ${status}`);
-  if (!row && isFailure(status) && !isRevert(wording)) return failed(`HTTP ${status}`);
-  return { kind: "refused", code: wording.code, message: text, json, lacks: row?.means.lacks };
+  const isRead = row !== undefined || isRevert(wording);
+  if (!isRead && call.voice === "anyone" && status === 500) return refused("failed");
+  if (!isRead && isFailure(status)) return failed(`HTTP ${status}`);
+  if (wording.code === undefined) return malformed(status);
+  return isRead || isCodeOfTheCall(wording.code) ? refused() : refused("unknown");
 }
 
+const malformed = (status: number): Reply =>
+  failed(status < 300 ? "malformed error" : `HTTP ${status}`);
+
+const lackIn = (row: Dialect | undefined): Lack | undefined =>
+  row?.means.kind === "refused" ? row.means.lacks : undefined;
+
+/** Whether a dialect that blames the node rests on words which the caller may have chosen. */
+const isHearsay = (
+  { means, words }: Dialect,
+  { status, call }: { readonly status: number; readonly call: Spoken },
+): boolean =>
+  call.voice === "anyone" && means.kind !== "refused" && words !== undefined && !isOwn(status);
+
+/** Whether only a provider or proxy answers with this HTTP status: nodes report the failure of a call with others. */
+const isOwn = (status: number): boolean => status >= 401 && status !== 500;
+
+const doubtOf = ({ means }: Dialect): Doubt | undefined =>
+  means.kind === "refused" ? undefined : means.kind;
+
 /** Reads a body that is no JSON-RPC response: a proxy's page, a provider's text, or an answer that was cut off. */
-function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
+function readBareText(
+  exchange: AnsweredExchange,
+  { isObject, call }: { readonly isObject: boolean; readonly call: Spoken },
+): Reply {
   const { status, body } = exchange;
   const text = body.toString("utf8", 0, READ_CHARACTERS);
   const wording = { status, code: undefined, text };
   const isCutOff = !isObject && /^\s*[{[]/.test(text); // then its texts are data, not the node's words
   const row = isCutOff ? undefined : dialectOf(wording);
-  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { wording, row });
+  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { wording, row, call });
   if (row?.means.kind === "missing") return row.means;
   if (status >= 300) return failed(`HTTP ${status}`);
   return failed(isObject ? "answer without a result" : "malformed answer");
@@ -253,13 +314,35 @@ function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
 /** Whether a refusal with this HTTP status counts as a failure, unless a dialect knows it. */
 const isFailure = (status: number): boolean => status === 401 || status === 403 || status >= 500;
 
-const busy = (
-  { retryAfterMs }: AnsweredExchange,
-  parts: { wording: Pick<ReplyWording, "text">; data?: unknown; row?: Dialect | undefined },
-): Reply => ({
-  kind: "busy",
-  retryAfterMs: retryAfterMs ?? statedPauseMs(parts.wording.text, parts.data) ?? parts.row?.pauseMs,
-});
+/** The longest pause for words alone, in milliseconds: what is worth more has a status of its own. */
+const WORDS_PAUSE_MS = 5_000;
+
+/** A busy reply. Only the node's HTTP status, and its words to a call of the gateway's own, are worth a long pause. */
+function busy(
+  { status, retryAfterMs }: AnsweredExchange,
+  {
+    wording,
+    data,
+    row,
+    call,
+  }: {
+    readonly wording: Pick<ReplyWording, "text">;
+    readonly data?: unknown;
+    readonly row?: Dialect | undefined;
+    readonly call: Spoken;
+  },
+): Reply {
+  if (retryAfterMs !== undefined) return { kind: "busy", retryAfterMs };
+  const { voice = "node to gateway" } = call;
+  const statedMs = voice === "anyone" ? undefined : statedPauseMs(wording.text, data);
+  const pauseMs = statedMs ?? row?.pauseMs;
+  const isByStatus = status === 402 || (status === 429 && voice !== "anyone");
+  const isLong = isByStatus || voice === "node to gateway";
+  return {
+    kind: "busy",
+    retryAfterMs: pauseMs === undefined || isLong ? pauseMs : Math.min(pauseMs, WORDS_PAUSE_MS),
+  };
+}
 
 /** All dialects; the first row that fits counts. */
 export const DIALECTS: readonly Dialect[] = [

@@ -3,9 +3,10 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits, WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
 import { BatchSizes } from "./capabilities/batch-sizes.ts";
-import { Capabilities } from "./capabilities/capabilities.ts";
+import { type CallPosition, Capabilities } from "./capabilities/capabilities.ts";
 import { CapabilityStore } from "./capabilities/capability-store.ts";
 import { Prober } from "./capabilities/prober.ts";
+import { WordCheck } from "./capabilities/word-check.ts";
 import { Health, type OpenCall } from "./health/health.ts";
 import { Identity, type IdentityState, readChainId } from "./identity.ts";
 import { NodeAnnouncements, type NodeHead } from "./node-announcements.ts";
@@ -18,10 +19,11 @@ import {
   NodeRequests,
   ResultChecker,
   type Urgency,
+  voiceOf,
 } from "./node-requests.ts";
 import { NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
-import { hasOwnWords, headInReply, type Reply } from "./reply.ts";
+import { hasOwnWords, headInReply, type RefusedReply, type Reply } from "./reply.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
 /** The timeout of a call that follows the chain, where there are other upstreams: `times` the p95 of the work kind. */
@@ -49,6 +51,7 @@ export class Upstream {
   readonly #kept: CapabilityStore;
   /** undefined where the configuration turns probes off. */
   readonly #prober: Prober | undefined;
+  readonly #wordCheck: WordCheck;
   readonly #secrets: readonly string[];
   readonly #requests: NodeRequests;
   readonly #onChange: () => void;
@@ -72,6 +75,7 @@ export class Upstream {
     const { capabilities } = this;
     this.#kept = new CapabilityStore({ network, upstream: name, url }, { ...parts, capabilities });
     this.#prober = options.probe ? this.#makeProber() : undefined;
+    this.#wordCheck = this.#makeWordCheck();
     // When a breaker opens or the node stops answering, the identity check asks the node until it answers.
     this.health = new Health(parts, () => this.#recheckIdentity());
     this.#secrets = secretsOf(options);
@@ -160,16 +164,51 @@ export class Upstream {
     });
   }
 
-  #heard(reply: Reply, sent: SentCall): Reply {
+  #heard(reply: Reply, sent: SentCall): Reply | Promise<Reply> {
     const { asked, turn, sentAtMs } = sent;
     const { paramsJson, options, traits } = asked;
     // The turn ends only after the reply was checked: otherwise replies would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, sent);
+    if (reply.kind === "refused") return this.#refused(reply, asked);
     this.capabilities.learnFrom(traits, reply, options.position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.noteHead({ number: head, hash: undefined }, this.isOnOtherBranch);
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
+  }
+
+  /** Hides secrets in a refusal, and learns from it. */
+  #refused(reply: RefusedReply, asked: Asked): Reply | Promise<Reply> {
+    const { method, options, traits } = asked;
+    const said = withoutSecrets(reply, traits, this.#secrets) as RefusedReply;
+    if (voiceOf(asked) === "anyone") return this.#doubted(said, asked);
+    const { capabilities } = this;
+    capabilities.learnFrom(traits, reply, options.position);
+    if (said.doubt !== "unknown" || !capabilities.words.has(method, said)) return said;
+    this.checkReach(traits, options.position);
+    return { ...said, doubt: "unable" };
+  }
+
+  /**
+   * Handles a refusal whose words may be the caller's: they teach nothing, so that the gateway asks the node itself. The
+   * reply is `busy` where the node refuses the gateway's own call, too.
+   */
+  #doubted(said: RefusedReply, asked: Asked): Reply | Promise<Reply> {
+    const { doubt, lacks } = said;
+    const { method, options, traits } = asked;
+    if (doubt === "busy")
+      return this.#wordCheck
+        .askIfBusy()
+        .then((isBusy) => (isBusy ? { kind: "busy", retryAfterMs: undefined } : said));
+    if (doubt === "missing") this.#wordCheck.method(method, traits);
+    if (doubt === "failed") this.#wordCheck.execution(traits);
+    if (lacks) this.checkReach(traits, options.position);
+    return said;
+  }
+
+  /** Asks the node itself, in the background, whether it has the data that a call of these traits needs at a block. */
+  checkReach(traits: Pick<MethodTraits, "workKind">, position: CallPosition | undefined): void {
+    if (position && !this.#isClosed) this.#wordCheck.reach(traits, position);
   }
 
   /** @returns undefined: the call goes at once and by itself. */
@@ -219,6 +258,7 @@ export class Upstream {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#prober?.close();
+    this.#wordCheck.close();
     this.#identity.close();
     await this.#requests.close();
     const kept = [this.#kept.close(), this.budget.close()];
@@ -251,6 +291,19 @@ export class Upstream {
         isUsable: () => this.#state === "usable",
         ask: (method, paramsJson, signal) =>
           this.ask(method, paramsJson, signal, { purpose: "probe" }),
+      },
+    );
+  }
+
+  #makeWordCheck(): WordCheck {
+    const { capabilities } = this;
+    return new WordCheck(
+      { family: this.options.family },
+      {
+        clock: this.#parts.clock,
+        capabilities,
+        ask: (method, paramsJson, purpose, signal) =>
+          this.ask(method, paramsJson, signal, { purpose }),
       },
     );
   }

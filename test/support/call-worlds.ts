@@ -18,6 +18,7 @@ import { lacking, refused, result } from "./scripted-call.ts";
 const TEMPERS = [
   ...["honest", "lying", "refusing", "unknowing", "lacking", "without block", "silent"],
   ...["failing", "unreached", "limited", "occupied", "missing"],
+  ...["muttering", "babbling", "doubted"],
 ] as const;
 
 export type UpstreamOfWorld = {
@@ -47,8 +48,12 @@ export type World = {
   /** The number of hedges that the call may make. */
   readonly hedges: number;
   readonly mayWait: boolean;
+  /** Whether unknown words were learned to be an answer. */
+  readonly knowsAnswer: boolean;
   readonly rule: { readonly ask: number; readonly agree: number } | undefined;
   readonly copies: number;
+  /** The number of further calls to nodes that the call may make; left out: it has no limit. */
+  readonly left?: number;
   readonly deadlineMs: number;
 };
 
@@ -84,6 +89,7 @@ const worldsOf = (
     usualMs: fc.constantFrom(25, 50, 500, 2_000),
     hedges: fc.nat(3),
     mayWait: fc.boolean(),
+    knowsAnswer: fc.constantFrom(false, false, true),
     rule: fc.constantFrom(undefined, undefined, { ask: 3, agree: 2 }, { ask: 2, agree: 2 }),
     copies: fc.constantFrom(1, 1, 2),
     // No other event is due at such a moment: the order of two simultaneous events is not defined.
@@ -94,6 +100,14 @@ const worldsOf = (
 export const anyWorld = worldsOf(
   fc.array(upstreamOf(fc.constantFrom(...TEMPERS)), { maxLength: 6 }),
 );
+
+/** Worlds of upstreams with these tempers alone, in which one answer is enough. */
+export const worldOf = (...tempers: readonly UpstreamOfWorld["temper"][]): fc.Arbitrary<World> =>
+  worldsOf(fc.array(upstreamOf(fc.constantFrom(...tempers)), { minLength: 1, maxLength: 6 }), {
+    method: fc.constant(REPEATABLE),
+    rule: fc.constant(undefined),
+    copies: fc.constant(1),
+  });
 
 /** All upstreams tell the truth, have the call's block, and reply in time. */
 export const honestWorld = worldsOf(
@@ -189,16 +203,33 @@ function replyOf({ temper, times, waitMs }: UpstreamOfWorld, calls: number, name
       return { kind: "occupied", waitMs: 1_500 };
     case "missing":
       return { kind: "missing" };
+    case "muttering":
+      return unknown;
+    case "babbling":
+      return { ...unknown, code: -32_000 - name.charCodeAt(0), message: `${name} cannot do it` };
+    case "doubted":
+      return { ...unknown, doubt: "failed" };
   }
 }
 
 const withoutBlock: Reply = { ...refused, lacks: "block" };
 
+/** A refusal in words that no table has. */
+export const unknown: Extract<Reply, { kind: "refused" }> = {
+  kind: "refused",
+  code: -32000,
+  message: "the flux is empty",
+  json: "{}",
+  doubt: "unknown",
+};
+
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
+
+const UNCOUNTED = { attempted: () => undefined, merged: () => undefined };
 
 /** The call of a world, before it begins. */
 export const stateIn = (
-  { method, block, rule, copies }: World,
+  { method, block, rule, copies, left }: World,
   view: NetworkView,
 ): AskingState => ({
   question: {
@@ -207,6 +238,7 @@ export const stateIn = (
       block,
       crossCheck: { name: "null", isUncertain: isNull },
       arrivalOf: () => 0 as const,
+      ledger: left === undefined ? undefined : { left, ...UNCOUNTED },
     },
   },
   ...{ view, rule, copies, plan: undefined, hasWaited: false },
@@ -230,6 +262,7 @@ export function viewOf(
     usualMs: () => world.usualMs,
     mayHedge: () => left() > 0,
     mayWait: () => world.mayWait,
+    knowsAnswer: () => world.knowsAnswer,
   };
 }
 

@@ -89,6 +89,17 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32603, "upstream does not have the requested block yet"],
     ],
   },
+  {
+    of: ["Substrate chains", "Kaia", "Sonic", "nodes that say where their head is"],
+    samples: [
+      [-32603, "Expect block number from id: 5"],
+      [-32000, "block height passed is invalid"],
+      [-32000, "invalid block height"],
+      [-32000, "could not find FinalizeBlock 5"],
+      [-32000, "block number greater than latest"],
+      [-32603, "request beyond head block"],
+    ],
+  },
   // LACKING_STATE
   {
     of: ["dRPC"],
@@ -158,6 +169,118 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32002, "project ID does not have access to archive state"],
     ],
   },
+  {
+    of: ["Kava", "Cronos", "Evmos", "Sei", "0g", "THORChain", "other Cosmos chains"],
+    samples: [
+      [-32000, "failed to load state at height 5; no commit info found (latest height: 100)"],
+      [-32000, "no commit info found"],
+      [
+        -32000,
+        "failed to load state at height 5; version does not exist. Version has either been pruned, or is for a future block height",
+      ],
+      [-32603, "version does not exist"],
+      [-32000, "couldn't fetch balance. Node state is pruned"],
+      [-32000, "evm module does not exist on height 5"],
+      [
+        -32603,
+        "rpc error: code = InvalidArgument desc = failed to load state at height 5: invalid request",
+      ],
+    ],
+  },
+  {
+    of: ["op-geth", "celo", "other rollups"],
+    samples: [
+      [-32000, "historical backend error: 403 Forbidden: archive only"],
+      [
+        -32801,
+        "no historical RPC is available for this historical (pre-bedrock) execution request",
+      ],
+    ],
+  },
+  {
+    of: ["geth", "Avalanche", "bsc", "erigon", "databases of nodes"],
+    samples: [
+      [-32000, "leveldb: not found"],
+      [-32000, "pebble: not found"],
+      [-32000, "empty reader set"],
+      [-32000, "unexpected state root"],
+      [-32000, "missing state in chain db, block number 5"],
+      [-32000, "missing account trie node"],
+      [-32000, "stateRoot missing"],
+      [-32000, "requested block is before the snapshot"],
+    ],
+  },
+  {
+    of: ["Moonbeam", "Moonriver", "other Substrate chains"],
+    samples: [
+      [-32603, "State already discarded for BlockId::Hash(0x11)"],
+      [4003, "State already discarded for 0x2f0555cc"],
+      [-32603, "UnknownBlock: Expect block number from id: BlockId::Hash(0x11)"],
+      [-32603, "metadata is not found"],
+    ],
+  },
+  {
+    of: ["Filecoin"],
+    samples: [
+      [-32000, "failed to compute tipset state: 5"],
+      [1, "bad tipset height: lookbacks of more than 16h40m0s are disallowed"],
+      [1, "load state tree: failed to load state tree bafy"],
+      [1, "error loading messages for tipset"],
+    ],
+  },
+  {
+    of: ["Arbitrum", "Avalanche", "Conflux", "nodes that tell their oldest block"],
+    samples: [
+      [-32000, "block 5 is not available, lowest height is 100"],
+      [-32000, "height 5 is not available, lowest height is 100"],
+      [-32000, "block number 5 is before the oldest allowed block 100"],
+      [-32000, "Requested block 5 but it out-of-bounds"],
+      [-32000, "unsupported block number 5"],
+      [-32603, "block 5 is too old"],
+      [-32000, "This block is out of history range"],
+      [-32000, "the block is no longer available on this node"],
+      [-32000, "requested block is out of the node's history"],
+      [-32000, "height 5 is lower than the base height 100"],
+      [-32000, "only last 128 blocks are available"],
+    ],
+  },
+  {
+    of: ["Tron", "nodes of the newest state alone"],
+    samples: [
+      [-32602, "QUANTITY not supported, just support TAG as latest"],
+      [-32000, "only the latest block is supported"],
+      [-32000, "this node only keeps recent blocks"],
+    ],
+  },
+  {
+    of: ["Chainstack", "Alchemy", "QuickNode", "Fantom", "providers without archives"],
+    samples: [
+      [
+        -32002,
+        "Access to archival, debug, or trace data is not included in your current plan. Upgrade to Growth or higher.",
+        403,
+      ],
+      [-32000, "this state does not maintain archive data"],
+      [-32000, "You need an archive node for this request"],
+      [-32602, "archive data requires an upgrade"],
+    ],
+  },
+  {
+    of: ["nodes that name the state"],
+    samples: [
+      [-32000, "state purged for block 5"],
+      [-32000, "State not found for block 5"],
+      [-32000, "historical state not available in path scheme yet"],
+      [-32000, "historical data is not available for this request"],
+      [-32000, "could not open state at block 5"],
+      [-32602, "state of block 5 is no longer stored"],
+      [-32000, "the world state of 0x11 was deleted"],
+      [-32000, "No state data"],
+      [-32603, "could not retrieve state"],
+      [-32000, "eth_call on historical blocks is not supported"],
+      [-32000, "ancient block sync is still in progress"],
+    ],
+  },
   // LACKING_HISTORY
   {
     of: ["EIP-4444", "reth", "nethermind", "geth"],
@@ -209,6 +332,28 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       ],
     ],
   },
+  {
+    of: ["Avalanche", "Hedera", "Moonbeam", "Sonic", "zkSync", "nodes that name the data"],
+    samples: [
+      [-32000, "body not found for block 5"],
+      [-32000, "Receipt not available for 'From' block"],
+      [-32000, "receipts are missing for block 0x11"],
+      [-32000, "No receipts data"],
+      [-32000, "no transactions snapshot file for 5"],
+      [-32014, "requested data is not available"],
+      [-32000, "no data at block 5"],
+      [-32000, "data for block 5 is unavailable"],
+      [-32000, "block body missing"],
+      [-32000, "rpc error: code = Unknown desc = no receipts data"],
+    ],
+  },
+  {
+    of: ["nodes that prune"],
+    samples: [
+      [-32000, "data for this height was removed by pruning"],
+      [-32000, "pruned: 5"],
+    ],
+  },
   // UNIVERSAL_REFUSALS
   {
     of: ["Infura", "geth", "nethermind", "Alchemy", "1RPC", "Cloudflare"],
@@ -222,6 +367,11 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32000, "response size should not greater than 2097152 bytes"],
       [-32003, "response too large"],
       [-32000, "Please, specify less number of addresses"],
+      [-32000, "Please specify less number of addresses. (max 50)"],
+      [-32600, "Response size is larger than 150MB limit", 400],
+      [-32000, "invalid request: max allowed of rounds in logs query is: 100"],
+      [-32000, "GetLogs query must be smaller than size 1024"],
+      [-32000, "This query contains 5006 filters. The current limit is 5000."],
     ],
   },
   {
@@ -277,6 +427,24 @@ export const DIALECT_SAMPLES: readonly Samples[] = [
       [-32000, "transaction not found"],
       [-32000, "transaction type not supported"],
       [-32000, "rlp: value size exceeds available input length"],
+    ],
+  },
+  {
+    of: ["geth", "reth", "erigon", "nethermind", "besu", "parsers of parameters"],
+    samples: [
+      [-32000, "out of gas"],
+      [-32000, "stack underflow (0 <=> 1)"],
+      [-32000, "invalid jump destination"],
+      [-32000, "EVM error: InvalidJump"],
+      [-32000, "write protection"],
+      [-32000, "contract address collision"],
+      [-32000, "max code size exceeded"],
+      [-32000, "gas uint64 overflow"],
+      [-32000, "genesis is not traceable"],
+      [-32000, "tracer not found"],
+      [-32000, "missing required field 'from' in transaction args"],
+      [-32000, "json: cannot unmarshal string into Go value of type int"],
+      [-32000, "hex string without 0x prefix"],
     ],
   },
   {

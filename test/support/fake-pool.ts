@@ -14,8 +14,8 @@ const never = new AbortController().signal;
 export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
 
 export type Answer = string | Exchange | Promise<Exchange>;
-/** A node's answer to a method; a text is the rest of the envelope. */
-type Script = (method: string, signal: Signal) => Answer;
+/** A node's answer to a method; a text is the rest of the envelope. `paramsJson`: as the node gets them. */
+type Script = (method: string, signal: Signal, paramsJson: string) => Answer;
 
 export const CHAIN_1 = '"result":"0x1"';
 /** A node of chain 1 that gives `answer` to all calls but eth_chainId. */
@@ -26,12 +26,15 @@ export const saying =
 
 const DECLARED: Readonly<Record<string, Partial<MethodTraits>>> = {
   eth_blockNumber: { workKind: "chain", tellsHead: () => true },
+  debug_traceCall: { quotesCaller: true },
+  eth_estimateGas: { workKind: "execution", quotesCaller: true },
   eth_getFilterChanges: { isStateful: true, isRepeatable: false, isHedgeable: false },
 };
 
 /** The traits of the few methods in the tests with scripted nodes. */
 export const fakeTraits = (method: string): MethodTraits => ({
   ...unknownMethod(method, "evm"),
+  quotesCaller: false,
   ...DECLARED[method],
 });
 
@@ -58,10 +61,10 @@ export function poolOf(scripts: Record<string, Script>) {
     const closed = new AbortController();
     return {
       send: async ({ id, json }, signal) => {
-        const { method } = JSON.parse(json) as { method: string };
+        const { method, params } = JSON.parse(json) as { method: string; params: unknown };
         asked.push(`${name} ${method}`);
         if (closed.signal.aborted) return { kind: "unreachable", reason: "closed" };
-        const answer = await (scripts[name] as Script)(method, signal);
+        const answer = await (scripts[name] as Script)(method, signal, JSON.stringify(params));
         if (typeof answer !== "string") return answer;
         return { kind: "answered", status: 200, body: Buffer.from(`{"id":${id},${answer}}`) };
       },

@@ -8,7 +8,7 @@ import type { CallOptions } from "../../src/upstream/asking/call-options.ts";
 import type { LearnedRange } from "../../src/upstream/learned-range.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 
-export type Filter = { readonly address?: string };
+export type Filter = { readonly address?: string | readonly string[] };
 export type Log = { readonly address: string; readonly blockNumber: string; readonly data: string };
 
 /** @param call The number of the call among all calls to all nodes, from one. @returns The node's reply. */
@@ -52,7 +52,7 @@ export const failed: Reply = { kind: "failed", reason: "HTTP 500" };
 export const isWithin = ({ blockNumber, address }: Log, range: LogRange & Filter): boolean =>
   Number(blockNumber) >= range.from &&
   Number(blockNumber) <= range.to &&
-  (range.address ?? address) === address;
+  [range.address ?? address].flat().includes(address);
 
 /** A call context over these nodes; `asked` lists the ranges, `state.mostAtOnce` the most concurrent calls. */
 export function askingNodes(

@@ -19,7 +19,7 @@ import {
   type UpstreamQuestion,
   type Vote,
 } from "./decision.ts";
-import { attemptAt, isCrossChecked } from "./one-answer.ts";
+import { attemptAt, isCrossChecked, isDoubted } from "./one-answer.ts";
 
 /** The attempts at an upstream that does not have the newest block yet, and the pause between two of them. */
 const NEW_BLOCK = { tries: 4, everyMs: 250 };
@@ -92,11 +92,13 @@ export class Quorum {
       this.#again = [...this.#again, { upstream, tries: tries + 1, atMs }];
       return this.#wait();
     }
+    // The vendor may be unable to answer, but also the caller may have chosen the words.
+    if (isDoubted(reply)) this.#attempts.replace();
     (isCrossChecked(this.#question, reply) ? this.#uncertain : this.#votes).push({
       name: upstream.name,
       reply,
     });
-    return this.#count();
+    return this.#attempts.askDue() ?? this.#count();
   }
 
   #count(): Decision {

@@ -30,7 +30,7 @@ export type CallDriverParts = {
   /** The state that the calls of one network share. */
   readonly network: NetworkView &
     Pick<NetworkCalls, "takeOrder" | "headNumber" | "hedges" | "enter" | "leave"> &
-    Pick<NetworkCalls, "askedAgain" | "dissented" | "occupied"> & {
+    Pick<NetworkCalls, "askedAgain" | "dissented" | "occupied" | "learn"> & {
       readonly times: Pick<NetworkCalls["times"], "answered">;
     };
 };
@@ -204,7 +204,7 @@ export class CallDriver implements Waiting {
   }
 
   /** Reports dissenters, also after the call has settled; ends the call only once. */
-  #settle({ outcome, othersMs, dissenters, isOccupied }: Settlement): void {
+  #settle({ outcome, othersMs, dissenters, isOccupied, lesson }: Settlement): void {
     const { clock, network } = this.#parts;
     const { method } = this.#state.question;
     for (const { name, reply } of dissenters) {
@@ -213,6 +213,7 @@ export class CallDriver implements Waiting {
     }
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();
+    if (lesson) network.learn(lesson, this.#state.question);
     this.#end();
     if (this.#underWay > 0 && othersMs < NEVER && !this.#ending.aborted)
       this.#cancelTimer = clock.after(othersMs, () => this.#ending.abort(LOST_RACE));

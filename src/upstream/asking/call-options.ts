@@ -4,7 +4,8 @@ import type { AttemptStory, BegunAttempt } from "../../observe/story.ts";
 import type { BodyReader } from "../connection/connection.ts";
 import type { ResultCheckOptions } from "../node-requests.ts";
 import type { AskerWithDeadline } from "../node-turns.ts";
-import type { Reply } from "../reply.ts";
+import type { RefusedReply, Reply } from "../reply.ts";
+import type { Upstream } from "../upstream.ts";
 
 export type CallOptions = Pick<ResultCheckOptions, "isFalse" | "onFalse"> & {
   /** The method's traits; left out: the pool looks them up. */
@@ -49,6 +50,8 @@ export type CrossCheckRule = {
 };
 
 export type AttemptLedger = {
+  /** The number of further calls to nodes that the call may make; left out: it has no limit. */
+  readonly left?: number;
   /**
    * Is called for each attempt, also for retries, hedges and cross-checks.
    * @returns The record that learns how the attempt ends.
@@ -75,3 +78,13 @@ export type Arrival = 0 | 1 | 2;
 
 /** A reply that can settle a call: a result or a refusal. */
 export type FinalReply = Extract<Reply, { kind: "result" | "refused" }>;
+
+/**
+ * The meaning of a refusal in unknown words: another upstream answered the call, so that this one is unable to; or
+ * another one said the same, so that the words are an answer.
+ */
+export type Lesson = {
+  readonly kind: "unable" | "answer";
+  readonly upstream: Upstream;
+  readonly refusal: RefusedReply;
+};

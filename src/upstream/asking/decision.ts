@@ -4,7 +4,7 @@ import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import type { CallOptions, CrossCheckRule, FinalReply } from "./call-options.ts";
+import type { CallOptions, CrossCheckRule, FinalReply, Lesson } from "./call-options.ts";
 import type { NetworkCalls, Shortage } from "./network-calls.ts";
 
 export type UpstreamQuestion = {
@@ -27,6 +27,7 @@ export type NetworkView = Pick<
   | "usualMs"
   | "mayHedge"
   | "mayWait"
+  | "knowsAnswer"
 >;
 
 export type AskingEvent =
@@ -84,6 +85,8 @@ export type Settlement = {
   readonly dissenters: readonly Vote[];
   /** Whether the call fails because no upstream had a turn for it. */
   readonly isOccupied: boolean;
+  /** The meaning that the call showed of words that were not known. */
+  readonly lesson?: Lesson | undefined;
 };
 
 export const NEVER = Number.POSITIVE_INFINITY;

@@ -6,9 +6,10 @@ import type { NetworkSettings } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Metrics } from "../../observe/metrics.ts";
+import { LearnedWords, type RefusalWords } from "../error-dialects/learned-words.ts";
 import { SlidingWindow } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
-import type { CallOptions } from "./call-options.ts";
+import type { CallOptions, Lesson } from "./call-options.ts";
 import { headOf, isBehind, NodeOrder, submissionUpstreams } from "./node-order.ts";
 
 export type NetworkCallsOptions = { readonly network: string } & Pick<
@@ -33,11 +34,19 @@ export type NetworkCallsParts = {
 /** The reason that a call waits; the number of calls that wait for each is bounded. */
 export type Shortage = "budget" | "upstreams";
 
+type LearnedFrom = {
+  readonly method: string;
+  readonly traits: MethodTraits;
+  readonly options: Pick<CallOptions, "block">;
+};
+
 export type Waiting = { resume(): void };
 
 /** The most calls that may wait for budget, and the most that may wait for a usable upstream. */
 const MOST_WAITING = 2_000;
 const LOG_AGAIN_AFTER_MS = 60_000;
+/** How long words count as an answer: two nodes may also have had the same fault for a while. */
+const ANSWERS_LIVE_MS = 600_000;
 /** Stands for all upstreams: no upstream has an empty name. */
 const ALL = "";
 
@@ -50,6 +59,8 @@ export class NetworkCalls {
   #outSinceMs: number | undefined;
   /** The time of the last log line about a dissenting upstream, or about all upstreams, by name. */
   readonly #loggedAtMs = new Map<string, number>();
+  /** The words of refusals that two upstreams gave for the same call. */
+  readonly #answers: LearnedWords;
   #options: NetworkCallsOptions;
   readonly #parts: NetworkCallsParts;
 
@@ -57,6 +68,7 @@ export class NetworkCalls {
     this.#options = options;
     this.#parts = parts;
     this.times = new MethodTimes(parts);
+    this.#answers = new LearnedWords({ livesMs: ANSWERS_LIVE_MS }, parts);
     this.#hedges = new HedgeBudget(options.hedging);
     this.#order = new NodeOrder(options);
   }
@@ -129,6 +141,25 @@ export class NetworkCalls {
   /** The time after which a call of the method is slower than usual, and a hedge is due, in milliseconds. */
   usualMs(method: string): number {
     return hedgeDelayMs(this.times.p95Ms(method), this.#options.hedging);
+  }
+
+  /** Whether such words were learned to be an answer: two upstreams gave it. */
+  knowsAnswer(method: string, refusal: RefusalWords): boolean {
+    return this.#answers.has(method, refusal);
+  }
+
+  /** Learns what a call showed about words that were not known. */
+  learn({ kind, upstream, refusal }: Lesson, { method, traits, options }: LearnedFrom): void {
+    const head = this.headNumber();
+    if (kind === "unable" && options.block !== undefined && head !== undefined)
+      upstream.checkReach(traits, { block: options.block, head });
+    if (traits.quotesCaller) return;
+    if (kind === "answer") {
+      this.#answers.remember(method, refusal);
+      return;
+    }
+    this.#answers.forget(method, refusal);
+    upstream.capabilities.learnWords(method, refusal);
   }
 
   mayHedge(): boolean {

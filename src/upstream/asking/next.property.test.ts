@@ -10,14 +10,17 @@ import {
   type Step,
   stateIn,
   TRUTH,
+  unknown,
   upstreamIn,
   viewOf,
   type World,
+  worldOf,
 } from "../../../test/support/call-worlds.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { networkOf } from "../../../test/support/scripted-call.ts";
 import type { Reply } from "../reply.ts";
 import { CallDriver } from "./call-driver.ts";
+import type { FinalReply } from "./call-options.ts";
 import type { Settlement } from "./decision.ts";
 
 const RUNS = { numRuns: 1_000 };
@@ -33,10 +36,14 @@ const textOf = (outcome: Settlement["outcome"] | undefined): string =>
     ? `error ${outcome?.message}`
     : `${outcome.kind} ${outcome.kind === "result" ? outcome.json : outcome.message}`;
 
-/** In these worlds, `null` and what says that a node lacks something are checked with other upstreams. */
+/** In these worlds, `null`, unknown words and what says that a node lacks something are checked with other upstreams. */
 const isUncertain = (reply: Reply): boolean =>
-  (reply.kind === "refused" && reply.lacks !== undefined) ||
+  (reply.kind === "refused" && (reply.lacks !== undefined || reply.doubt !== undefined)) ||
   (reply.kind === "result" && String(reply.json) === "null");
+
+/** Refusals with the same code are the same vote: nodes word them differently. */
+const votedFor = (reply: FinalReply): string =>
+  reply.kind === "refused" ? `refused ${reply.code}` : textOf(reply);
 
 const isVote = ({ kind }: { kind: string }): boolean => kind === "result" || kind === "refused";
 
@@ -121,7 +128,14 @@ describe("every call", () => {
     fc.assert(
       fc.property(anyWorld, (given) => {
         const plan = { method: REPEATABLE, block: undefined, rule: undefined, copies: 1 };
-        const { asked, settlement, endedAtMs = 0 } = decided({ ...given, ...plan, hedges: 3 });
+        const {
+          asked,
+          settlement,
+          endedAtMs = 0,
+        } = decided({
+          ...{ ...given, ...plan },
+          ...{ hedges: 3, knowsAnswer: false },
+        });
         const outcome = settlement?.outcome;
         if (!outcome || outcome instanceof Error || !isUncertain(outcome)) return;
         const isBelieved = ({ reply, repliedAtMs }: (typeof asked)[number]): boolean =>
@@ -167,6 +181,75 @@ describe("every call", () => {
     ));
 });
 
+describe("a refusal in unknown words", () => {
+  const answering = ["muttering", "babbling", "refusing", "honest", "lying", "lacking"] as const;
+  const mute = ["silent", "failing", "unreached", "limited", "occupied", "missing"] as const;
+  const isUnknown = ({ reply }: { reply?: Reply }): boolean =>
+    reply?.kind === "refused" && reply.doubt === "unknown";
+
+  it("makes the call ask one more upstream at most", () =>
+    fc.assert(
+      fc.property(worldOf(...answering, ...mute), (world) => {
+        const { asked } = decided({ ...world, knowsAnswer: false });
+        const first = asked.filter(isUnknown).map(({ repliedAtMs }) => repliedAtMs);
+        const after = asked.filter(({ atMs }) => atMs >= Math.min(...first));
+        expect(after.length).toBeLessThanOrEqual(1);
+      }),
+      { numRuns: 3_000 },
+    ));
+
+  it("is asked of nobody where the call may make no further calls to nodes", () =>
+    fc.assert(
+      fc.property(worldOf(...answering, ...mute), (world) => {
+        const { asked } = decided({ ...world, knowsAnswer: false, left: 0 });
+        const first = asked.filter(isUnknown).map(({ repliedAtMs }) => repliedAtMs);
+        expect(asked.filter(({ atMs }) => atMs >= Math.min(...first))).toEqual([]);
+      }),
+      RUNS,
+    ));
+
+  it("stays what it is where no upstream says anything else", () =>
+    fc.assert(
+      fc.property(worldOf("muttering", ...mute), (world) => {
+        const { settlement, asked } = decided({ ...world, deadlineMs: 30_000.5 });
+        const outcome = settlement?.outcome;
+        if (!asked.some(isUnknown) || textOf(outcome) === `result ${TRUTH}`) return;
+        expect(textOf(outcome)).toBe(`refused ${unknown.message}`);
+        const said = asked.filter(isUnknown).length;
+        if (settlement?.lesson) expect(said).toBeGreaterThan(1);
+      }),
+      RUNS,
+    ));
+
+  it("never becomes another error than an upstream gave, and never takes the place of an agreed one", () =>
+    fc.assert(
+      fc.property(worldOf("muttering", "babbling", "refusing"), (given) => {
+        const upstreams = given.upstreams.map((each) => ({ ...each, isBehind: false }));
+        const { settlement, asked, endedAtMs = 0 } = decided({ ...given, upstreams });
+        const replies = asked.filter(({ repliedAtMs }) => repliedAtMs <= endedAtMs);
+        const [first] = replies;
+        const outcome = settlement?.outcome;
+        if (!first?.reply || outcome instanceof Error) return;
+        expect(replies.map(({ reply }) => reply)).toContain(outcome);
+        if (!isUnknown(first)) expect(outcome).toBe(first.reply);
+      }),
+      RUNS,
+    ));
+
+  it("teaches only what two upstreams showed", () =>
+    fc.assert(
+      fc.property(worldOf(...answering, ...mute), (world) => {
+        const { settlement, asked } = decided(world);
+        const lesson = settlement?.lesson;
+        if (!lesson) return;
+        const others = asked.filter(({ attempt }) => attempt.upstream !== lesson.upstream);
+        const kinds = others.map(({ reply }) => (reply?.kind === "result" ? "unable" : "answer"));
+        expect(kinds).toContain(lesson.kind);
+      }),
+      RUNS,
+    ));
+});
+
 describe("a quorum", () => {
   const rule = { ask: 3, agree: 2 };
 
@@ -178,7 +261,7 @@ describe("a quorum", () => {
         if (outcome === undefined || outcome instanceof Error) return;
         const same = asked.filter(
           ({ reply }) =>
-            reply && isVote(reply) && textOf(reply as typeof outcome) === textOf(outcome),
+            reply && isVote(reply) && votedFor(reply as typeof outcome) === votedFor(outcome),
         );
         expect(new Set(same.map(({ spec }) => spec.vendor)).size).toBeGreaterThanOrEqual(
           rule.agree,

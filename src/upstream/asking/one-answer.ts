@@ -1,9 +1,10 @@
 // Plans a call for which one upstream's answer is enough. The plan asks another upstream when an attempt fails (a
 // retry), when it is slow (a hedge), and when its answer needs a second opinion (a cross-check).
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
-import type { Reply } from "../reply.ts";
+import { wordsOf } from "../error-dialects/learned-words.ts";
+import type { RefusedReply, Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import type { FinalReply } from "./call-options.ts";
+import type { FinalReply, Lesson } from "./call-options.ts";
 import {
   type AskingEvent,
   type Attempt,
@@ -46,6 +47,8 @@ export class OneAnswer {
   #watched: Attempt | undefined;
   #hedgeAtMs = NEVER;
   #check: CrossCheck | undefined;
+  /** A refusal in unknown words, about which one more upstream is asked. */
+  #doubted: Pick<Lesson, "upstream" | "refusal"> | undefined;
   readonly #budgetWait = new BudgetWait();
   #settled: Settlement | undefined;
   /** How long calls of the method usually take at most, in milliseconds. */
@@ -98,7 +101,7 @@ export class OneAnswer {
     this.#attempts += 1;
     if (this.#underWay.length === 0) this.#underWay = [attempt];
     else this.#underWay.push(attempt);
-    if (!traits.isHedgeable || options.reader) return attempt;
+    if (!traits.isHedgeable || options.reader || this.#doubted) return attempt;
     const mayHelp = this.#candidates.hasNext || this.#view.hasOthers();
     this.#watched = attempt;
     this.#hedgeAtMs = mayHelp ? now + this.#usualMs : NEVER;
@@ -113,6 +116,7 @@ export class OneAnswer {
   #read({ attempt, reply }: ReplyEvent, now: number): Decision {
     if (this.#underWay.length === 1 && this.#underWay[0] === attempt) this.#underWay = NONE;
     else this.#underWay.splice(this.#underWay.indexOf(attempt), 1);
+    if (this.#doubted) return this.#readSecond(this.#doubted, { attempt, reply }, now);
     switch (reply.kind) {
       case "result":
       case "refused":
@@ -135,7 +139,11 @@ export class OneAnswer {
   }
 
   #weigh(reply: FinalReply, attempt: Attempt, now: number): Decision {
-    const isBelieved = !isCrossChecked(this.#question, reply);
+    const isBelieved = this.#isBelieved(reply);
+    if (isBelieved && this.#isUnknown(reply))
+      return this.#check?.isBelieved
+        ? this.#settle(this.#check.reply)
+        : this.#doubt(reply, attempt, now);
     if (isBelieved && !this.#isHasty(attempt)) return this.#settle(reply);
     if (!this.#check || (isBelieved && !this.#check.isBelieved)) {
       const time = { usualMs: this.#usualMs, now, sinceMs: this.#check?.sinceMs ?? now };
@@ -144,6 +152,61 @@ export class OneAnswer {
         this.#candidates.dropOpen(this.#question.traits.workKind);
     }
     return isBelieved ? this.#wait() : this.#askNext("cross-check", now);
+  }
+
+  /** A call that may not be repeated ends with the words of its first upstream, whoever chose them. */
+  #isBelieved(reply: FinalReply): boolean {
+    if (!isCrossChecked(this.#question, reply)) return true;
+    return isDoubted(reply) && !this.#question.traits.isRepeatable;
+  }
+
+  /** Whether no table has the words of a refusal, nor were they learned to be an answer. */
+  #isUnknown(reply: FinalReply): reply is RefusedReply {
+    if (reply.kind !== "refused" || reply.doubt !== "unknown") return false;
+    const { method, traits } = this.#question;
+    return traits.isRepeatable && !this.#view.knowsAnswer(method, reply);
+  }
+
+  /** Asks one more upstream about a refusal in unknown words, unless one is being asked; where none can be, believes it. */
+  #doubt(refusal: RefusedReply, { upstream, order }: Attempt, now: number): Decision {
+    const { options, traits } = this.#question;
+    this.#candidates.dropOpen(traits.workKind);
+    const mayAsk = this.#underWay.length === 0 && options.ledger?.left !== 0;
+    const second = mayAsk ? this.#candidates.take(now) : undefined;
+    if (!second && this.#underWay.length === 0) return this.#settle(refusal);
+    this.#doubted = { upstream, refusal };
+    this.#hedgeAtMs = NEVER;
+    const time = { usualMs: this.#usualMs, now, sinceMs: now };
+    this.#check = new CrossCheck(refusal, { order, isBelieved: false }, time);
+    return second ? this.#ask(attemptAt(second, this.#attempts, "cross-check"), now) : this.#wait();
+  }
+
+  /** Reads what another upstream says about a call that one refused in unknown words. */
+  #readSecond(
+    doubted: Pick<Lesson, "upstream" | "refusal">,
+    { attempt, reply }: Pick<ReplyEvent, "attempt" | "reply">,
+    now: number,
+  ): Decision {
+    if (reply.kind === "aborted") return this.#settle(errors.upstreamTimeout());
+    if (reply.kind === "result" && isCrossChecked(this.#question, reply)) {
+      // A result that is uncertain itself, such as null, is a better beginning than the refusal.
+      this.#doubted = undefined;
+      this.#check = undefined;
+      return this.#weigh(reply, attempt, now);
+    }
+    if (reply.kind === "result") return this.#teach(reply, { ...doubted, kind: "unable" });
+    if (reply.kind === "refused") {
+      if (isSameRefusal(doubted.refusal, reply))
+        return this.#teach(doubted.refusal, { ...doubted, kind: "answer" });
+      if (!isCrossChecked(this.#question, reply) && !this.#isUnknown(reply))
+        return this.#settle(reply);
+    }
+    return this.#underWay.length > 0 ? this.#wait() : this.#settle(doubted.refusal);
+  }
+
+  #teach(outcome: FinalReply, lesson: Lesson): Settlement {
+    this.#settled = { ...this.#settle(outcome), lesson };
+    return this.#settled;
   }
 
   /** Whether only slow upstreams brought the call to this lagging one: the call waits a little for the better ones. */
@@ -255,7 +318,19 @@ export const isCrossChecked = (
   { isUncertain }: Pick<UpstreamQuestion, "isUncertain">,
   reply: FinalReply,
 ): boolean =>
-  (reply.kind === "refused" && reply.lacks !== undefined) || (isUncertain?.(reply) ?? false);
+  (reply.kind === "refused" && (reply.lacks !== undefined || isDoubted(reply))) ||
+  (isUncertain?.(reply) ?? false);
+
+/** Whether a refusal says that its node is unable to answer, in words that prove nothing. */
+export const isDoubted = (reply: FinalReply): boolean =>
+  reply.kind === "refused" && reply.doubt !== undefined && reply.doubt !== "unknown";
+
+/** Whether two upstreams refuse a call with the same code, and the same words but for numbers and hashes. */
+function isSameRefusal(one: RefusedReply, other: RefusedReply): boolean {
+  return (
+    one.code === other.code && (wordsOf(one) ?? one.message) === (wordsOf(other) ?? other.message)
+  );
+}
 
 /** Whether the upstream certainly did not do the call: then any call may go to another upstream. */
 function wasNotDone(reply: Reply): boolean {

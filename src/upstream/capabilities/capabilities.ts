@@ -6,6 +6,7 @@ import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { keepNewest } from "../../lib/keep-newest.ts";
 import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
+import { LearnedWords, type RefusalWords } from "../error-dialects/learned-words.ts";
 import type { Reply } from "../reply.ts";
 import {
   type CapabilityRecord,
@@ -26,6 +27,8 @@ export type CapabilitiesParts = {
 export class Capabilities {
   readonly missing: MissingMethods;
   readonly history: History;
+  /** The words with which the node refuses calls that other nodes answer. */
+  readonly words: LearnedWords;
   #version: string | undefined;
   /** When the gateway began to learn the present knowledge, in milliseconds of the wall clock. */
   #learnedAtMs: number;
@@ -36,13 +39,16 @@ export class Capabilities {
   readonly #clock: CapabilitiesParts["clock"];
   readonly #traitsOf: CapabilitiesParts["traitsOf"];
 
-  constructor({ clock, traitsOf }: CapabilitiesParts) {
+  constructor(parts: CapabilitiesParts) {
+    const { clock, traitsOf } = parts;
     const onChange = (): void => this.#listener();
     this.#clock = clock;
     this.#traitsOf = traitsOf;
     this.#learnedAtMs = clock.wallTime();
     this.missing = new MissingMethods({ clock, onChange });
     this.history = new History({ onChange });
+    // Kept as long as all knowledge about the node's version.
+    this.words = new LearnedWords({ livesMs: Number.POSITIVE_INFINITY }, parts);
   }
 
   /** Sets the only listener, which is called whenever something is learned. */
@@ -74,7 +80,15 @@ export class Capabilities {
     { method, reply }: { method: string; reply: Reply },
     position: CallPosition,
   ): void {
-    this.history.learn(reach, evidenceOf(this.#traitsOf(method), reply, position), position);
+    // No node has a reason to refuse such a call but that it lacks the data, whatever its words.
+    const isUnable = reply.kind === "refused" && reply.doubt === "unknown" && isOld(position);
+    const evidence = isUnable ? "lacks" : evidenceOf(this.#traitsOf(method), reply, position);
+    this.history.learn(reach, evidence, position);
+  }
+
+  /** To be called when another node answered a call that this one refused in unknown words. */
+  learnWords(method: string, refusal: RefusalWords): void {
+    if (this.words.remember(method, refusal)) this.#listener();
   }
 
   /** Must be called when the node accepts no more calls than this in one request. */
@@ -117,6 +131,7 @@ export class Capabilities {
       probed: [...this.#probed],
       widestLogs: this.#widestLogs,
       batch: this.#batch,
+      words: this.words.toRecord().map(([method, words]) => [method, words]),
     };
   }
 
@@ -130,6 +145,7 @@ export class Capabilities {
     for (const name of record.probed) this.#probed.add(name);
     this.#widestLogs = record.widestLogs;
     this.#batch = record.batch;
+    this.words.restore(record.words ?? []);
   }
 
   #learnWidestLogs({ message, json }: Extract<Reply, { kind: "refused" }>): void {
@@ -145,6 +161,7 @@ export class Capabilities {
     this.#widestLogs = undefined;
     this.#batch = undefined;
     this.#learnedAtMs = this.#clock.wallTime();
+    this.words.forgetAll();
     this.missing.forget();
     this.history.forget();
   }
@@ -157,6 +174,9 @@ const REACHES: Readonly<Partial<Record<WorkKind, Reach>>> = {
   logs: "history",
   traces: "traces",
 };
+
+/** The data that a call of this kind needs; undefined where it needs none of old blocks. */
+export const reachOf = (workKind: WorkKind): Reach | undefined => REACHES[workKind];
 
 /** The gateway asks for a missing method again after this time, because nodes are upgraded … */
 const FIRST_REST_MS = 600_000;
@@ -331,19 +351,20 @@ export class History {
 /** A node that lacks a block this far behind the head does not merely lag. */
 const OLD_BLOCKS = 256;
 
+const isOld = ({ block, head }: CallPosition): boolean => head - block >= OLD_BLOCKS;
+
 /** Whether a reply shows that the node has, or lacks, the data of the call's block. */
 export function evidenceOf(
   { isNullNoBlock }: Pick<MethodTraits, "isNullNoBlock">,
   reply: Reply,
-  { block, head }: CallPosition,
+  position: CallPosition,
 ): Evidence {
-  const isOld = head - block >= OLD_BLOCKS;
   switch (reply.kind) {
     case "refused":
-      if (reply.lacks === "block") return isOld ? "lacks" : "nothing";
+      if (reply.lacks === "block") return isOld(position) ? "lacks" : "nothing";
       return reply.lacks ? "lacks" : "nothing";
     case "result":
-      if (isText(reply.json, "null")) return isOld && isNullNoBlock ? "lacks" : "nothing";
+      if (isText(reply.json, "null")) return isOld(position) && isNullNoBlock ? "lacks" : "nothing";
       // Nodes that dropped the logs or traces of a block answer as if the block had none.
       return isText(reply.json, "[]") ? "nothing" : "has";
     default:

@@ -8,6 +8,7 @@ import { CapabilityStore } from "./capability-store.ts";
 
 const DAY_MS = 86_400_000;
 const KEY = "abilities eth node";
+const WORDS = { code: -32000, message: "no flux at 5" };
 const PLACE = { block: 1, head: 10_000 };
 const noState: Reply = { kind: "refused", code: -32000, message: "", json: "{}", lacks: "state" };
 
@@ -40,6 +41,7 @@ async function learned(version = "Geth/v1"): Promise<void> {
   capabilities.learnFrom(traitsOf("evm")("eth_getBalance"), noState, PLACE);
   capabilities.probed("eth_getLogs");
   capabilities.batchLimitedTo(10);
+  capabilities.learnWords("eth_getProof", WORDS);
   await kept.close();
 }
 
@@ -52,6 +54,7 @@ describe("what was learned of a node", () => {
     expect(capabilities.missing.has("trace_get")).toBe(true);
     expect(capabilities.isLacking("state", PLACE)).toBe(true);
     expect(capabilities.wasProbed("eth_getLogs")).toBe(true);
+    expect(capabilities.words.has("eth_getProof", WORDS)).toBe(true);
     capabilities.learnVersion("Geth/v1");
     expect(capabilities.isLacking("state", PLACE)).toBe(true);
   });

@@ -129,6 +129,11 @@ const record = z.object({
   widestLogs: z.number().int().positive().optional(),
   /** The most calls in one request that the node accepts. */
   batch: z.number().int().positive().optional(),
+  /** Methods, and words with which the node refused a call that another node answered. */
+  words: z
+    .array(z.tuple([z.string().max(LONGEST_NAME), z.string().max(LONGEST_NAME)]))
+    .max(64)
+    .optional(),
 });
 
 export type CapabilityRecord = z.infer<typeof record>;

@@ -193,11 +193,13 @@ describe("what is remembered of a node", () => {
       probed: [],
       widestLogs: 2_000,
       batch: 10,
+      words: [["eth_getProof", "-32000 no flux at #"]],
     });
     expect(lines).toEqual([
       expect.stringMatching(/^ {4}remembered of Geth\/v1: it lacked debug_\?88, .* and 88 more$/),
       "    remembered: at most 2000 blocks in one log query",
       "    remembered: at most 10 calls in one request",
+      '    remembered: it cannot answer every eth_getProof; then it says "-32000 no flux at #"',
     ]);
   });
 });

@@ -165,8 +165,9 @@ export const renderBatches = (takesBatches: TakesBatches): string =>
   `    batches: ${{ yes: "yes", no: "no, each call is sent by itself", "nobody knows": "not known" }[takesBatches]}`;
 
 /** The knowledge that earlier runs gained from replies to callers' calls. */
-export function renderMemory({ version, missing, widestLogs, batch }: CapabilityRecord): string[] {
-  const names = missing.map(([method]) => method.replace(/[^\x20-\x7e]/g, "?"));
+export function renderMemory(record: CapabilityRecord): string[] {
+  const { version, missing, widestLogs, batch, words = [] } = record;
+  const names = missing.map(([method]) => printable(method));
   const lacks =
     names.length > 0 ? `it lacked ${names.slice(-NAMED).join(", ")}` : "it lacked no method";
   const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
@@ -174,8 +175,16 @@ export function renderMemory({ version, missing, widestLogs, batch }: Capability
     `    remembered of ${version ?? "an unknown version"}: ${lacks}${more}`,
     ...(widestLogs ? [`    remembered: at most ${widestLogs} blocks in one log query`] : []),
     ...(batch ? [`    remembered: at most ${batch} calls in one request`] : []),
+    ...words
+      .slice(-NAMED)
+      .map(
+        ([method, said]) =>
+          `    remembered: it cannot answer every ${printable(method)}; then it says "${printable(said)}"`,
+      ),
   ];
 }
+
+const printable = (text: string): string => text.replace(/[^\x20-\x7e]/g, "?");
 
 /** The most names that fit into a line or two; callers may have invented some of them. */
 const NAMED = 12;

@@ -42,6 +42,15 @@ export type ReplyWording = {
  */
 const ABOUT_THE_CALL: ReadonlySet<number | undefined> = new Set([3, -32015, -32003, -32602]);
 
+/** The wrapping of an error that a node behind the node gave. */
+const WRAPPING =
+  /^(?:rpc error: code = \w{1,30} desc = |(?:json-?rpc |upstream |backend )?error: )/i;
+
+export const unwrapped = (text: string): string => text.replace(WRAPPING, "");
+
+/** Whether the code alone says that the error is about the call, and not about the node. */
+export const isCodeOfTheCall = (code: number | undefined): boolean => ABOUT_THE_CALL.has(code);
+
 export const fits = (row: Dialect, { status, code, text, method = "" }: ReplyWording): boolean =>
   (row.code === undefined ? !ABOUT_THE_CALL.has(code) : isOneOf(row.code, code)) &&
   (row.status === undefined || isOneOf(row.status, status)) &&

@@ -34,7 +34,12 @@ export const LACKING_BLOCKS = withMeaning({ kind: "refused", lacks: "block" }, [
   {
     of: ["proxyd", "Avalanche", "Cosmos chains", "providers"],
     words:
-      /^block is out of range|^cannot query unfinalized data|^(requested )?height \d+ must be less than or equal|\bafter last accepted block\b|^upstream does not have the requested block yet/i,
+      /^block is out of range$|^cannot query unfinalized data|^(requested )?height \d+ must be less than or equal|\bafter last accepted block\b|^upstream does not have the requested block yet/i,
+  },
+  {
+    of: ["Substrate chains", "Kaia", "Sonic", "nodes that say where their head is"],
+    words:
+      /^expect block number from id\b|\bblock height passed is invalid\b|^invalid block ?(height|hash)\b|\bfind finalize ?block\b|\b(greater|higher|larger|newer) than (the )?(latest|current|head|highest|best)\b|\b(exceeds|beyond|above) (the )?(latest|current|chain|best) ?(chain )?(block|head|height)|^request beyond head block/i,
   },
 ]);
 
@@ -61,7 +66,7 @@ export const LACKING_STATE = withMeaning({ kind: "refused", lacks: "state" }, [
   },
   {
     of: ["reth", "geth", "providers"],
-    code: [-32602, -32000],
+    code: [-32602, -32000, -32603],
     words:
       /^distance to target block exceeds maximum proof window|^requested block is too old|^proofs are available only for the 'latest' block/i,
   },
@@ -75,6 +80,54 @@ export const LACKING_STATE = withMeaning({ kind: "refused", lacks: "state" }, [
     code: [-32002, -32602, -32000, -32701],
     words:
       /^archive(, debug and trace)? requests (are not available on your current plan|require a personal token)|^project id does not have access to archive state/i,
+  },
+  {
+    of: ["Kava", "Cronos", "Evmos", "Sei", "0g", "THORChain", "other Cosmos chains"],
+    words:
+      /\bfailed to load state\b|\bno commit info found\b|\bversion does not exist\b|\bversion has either been pruned\b|\b(module|store) does not exist (on|at) height\b|\bnode state is pruned\b|\bcannot query with height\b/i,
+  },
+  {
+    of: ["op-geth", "celo", "other rollups"],
+    words:
+      /\bno historical rpc\b|\bhistorical (backend|rpc|node)\b.{0,30}\b(error|failed|unavailable)|\bpre-?(bedrock|gingerbread|regenesis|nitro|merge)\b.{0,60}\b(request|state|block|not)/i,
+  },
+  {
+    of: ["geth", "Avalanche", "bsc", "erigon", "databases of nodes"],
+    words:
+      /^(leveldb|pebble|badger|rocksdb|mdbx|boltdb|freezer)\b.{0,60}\bnot ?found|^empty reader set|^unexpected (state )?root\b|\btrie (does not|is not|not)\b|\bmissing (state|account trie|storage trie)\b|\b(state ?root|root ?hash|snapshot) (is )?(missing|not found|unknown)\b|\b(load|find|open|before the) snapshot\b|\b(recreat|regenerat|reexecut)(e|ing)\b.{0,60}\bstate\b|\bstate (recreation|regeneration)\b/i,
+  },
+  {
+    of: ["Moonbeam", "Moonriver", "other Substrate chains"],
+    words:
+      /\bstate already discarded\b|\bUnknown ?Block\b|\bmetadata is not found\b|\bheader was not found in the database\b/i,
+  },
+  {
+    of: ["Filecoin"],
+    words:
+      /\btipset (state|height)\b|\b(load|loading) (state tree|messages for tipset)\b|\blookbacks? of more than\b/i,
+  },
+  {
+    of: ["Arbitrum", "Avalanche", "Conflux", "nodes that tell their oldest block"],
+    words:
+      /\b(lowest|earliest|oldest|first)( \w{1,20}){0,3} (blocks?|height|version|state|slot)\b|\b(blocks?|height|epoch|version|slot)\b.{0,60}\b((lowest|earliest|oldest) (available|stored|known)|too old|too far (back|behind|in the past)|out[ -]of[ -](the )?(node's )?(bounds|history|available)|(lower|less|older) than (the )?(base|lowest|earliest|minimum|first)|no longer (available|stored|kept|supported)|not within (the )?(recent|available|retained)|outside (of )?(the )?(available|retained|retention|history|recent))|^unsupported block number|^no such version\b|\bonly( the)? (last|recent|latest|newest) \d+ blocks\b|\bheight is not available\b|^max height of block allowed/i,
+  },
+  {
+    of: ["Tron", "nodes of the newest state alone"],
+    code: [-32602, -32600, -32000, -32603, -32001, -32004],
+    words:
+      /\bjust support tag as latest|\bonly\b.{0,40}\b(latest|recent|newest|current)\b.{0,40}\b(block|blocks|state|height|tag)\b.{0,40}\b(supported|available|allowed)|\bonly (support|serve|keep|store)s?\b.{0,40}\b(latest|recent|newest)\b/i,
+  },
+  {
+    of: ["Chainstack", "Alchemy", "QuickNode", "Fantom", "providers without archives"],
+    code: [-32000, -32001, -32002, -32004, -32005, -32600, -32602, -32603, -32701, 35, 403],
+    words:
+      /\barchiv(e|al)\b.{0,100}\b(not|required?|requires|only|unavailable|disabled|upgrade|needs?|plan)\b|\b(not|requires?|needs?|only|without|maintain|use|upgrade)\b.{0,80}\barchiv(e|al)\b/i,
+  },
+  {
+    of: ["nodes that name the state"],
+    code: [-32000, -32001, -32002, -32004, -32005, -32016, -32600, -32602, -32603, -32801, -39001],
+    words:
+      /\b(state|world state|state root|trie|trie node|historical (data|state|query|queries|requests?))s?\b.{0,80}\b(pruned|purged|discarded|unavailable|not (yet )?(available|supported|found|stored|present|kept)|missing|does(n't| not) exist|deleted|expired|no longer)\b|\b(no|missing|pruned|unavailable|unable to|failed to|cannot|could not|couldn't|can't|not)\b.{0,30}\b(historical |archived? |world |account )?state (for|at|of|in|data|root|trie|db|database)\b|\b(unable to|failed to|cannot|could not|couldn't|can't) (read|load|get|fetch|find|open|retrieve|access) (the )?(historical |world |account |block )?state\b|\bhistorical (blocks?|calls?|queries|requests?|data)\b.{0,40}\bnot (supported|available|allowed)|^(old|ancient) (block|state)\b/i,
   },
 ]);
 
@@ -106,5 +159,14 @@ export const LACKING_HISTORY = withMeaning({ kind: "refused", lacks: "history" }
   {
     of: ["dRPC"],
     words: /^no available upstreams\b.{0,200}\blower height \d+ of type (?!STATE)/i,
+  },
+  {
+    of: ["Avalanche", "Hedera", "Moonbeam", "Sonic", "zkSync", "nodes that name the data"],
+    words:
+      /\b(bod(y|ies)|receipts?|headers?|logs?|block data|transactions?)\b (data )?(is |are |was |were )?(not (found|available|indexed|stored)|missing|unavailable) (for|of|at|in)\b.{0,30}\b(block|height|number|hash|epoch)|^(block )?(receipts?|bod(y|ies)|block data|history) (is |are )?(not available|unavailable|missing)|^no (receipts?|logs?|block|tx|transactions?) (data|snapshot)\b|^no transactions snapshot|\bno data (at|for|of) (the )?(block|height)|\bdata (for|of|at) (the )?(block|height)\b.{0,60}\b(unavailable|not available|missing)|^(the )?requested data is not available|\bdata (is )?not available (for|at) (the )?(requested )?(block|height)/i,
+  },
+  {
+    of: ["nodes that prune"],
+    words: /\bpruned\b|\bpruning\b/i,
   },
 ]);

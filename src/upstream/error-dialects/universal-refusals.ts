@@ -6,7 +6,7 @@ export const UNIVERSAL_REFUSALS = withMeaning({ kind: "refused" }, [
   {
     of: ["Infura", "geth", "nethermind", "Alchemy", "1RPC", "Cloudflare"],
     words:
-      /\bmore than [\d,.]+k? (results|logs|blocks)|\bquery (timeout exceeded|exceeds (max|limit))|\b(response|result)( set)?( size)?( is)? (too (large|big)|exceeded|should not)|\btoo many (results|logs|addresses|topics)|\bless number of address/i,
+      /\b(more|larger|greater|bigger) than [\d,.]+k? ?(results|logs|blocks|max|MB)|\brounds in logs query\b|\bquery must be smaller\b|\bcontains \d+ filters\b|\bquery (timeout exceeded|exceeds (max|limit))|\b(response|result)( set)?( size)?( is)? (too (large|big)|exceeded|should not)|\btoo many (results|logs|addresses|topics)|\bless number of address/i,
   },
   {
     of: ["BNB Smart Chain"], // about too wide a range; other nodes use these words when rate-limited
@@ -34,6 +34,12 @@ export const UNIVERSAL_REFUSALS = withMeaning({ kind: "refused" }, [
     of: ["geth", "reth", "besu", "anvil"],
     words:
       /^(filter|logs filter|subscription|transaction|receipt|account) not found|^transaction type not supported|^rlp: |^invalid (sender|signature|opcode|jump)/i,
+  },
+  {
+    // The call's own fault, in the words of the machine that ran it or of the parser that read it.
+    of: ["geth", "reth", "erigon", "nethermind", "besu", "parsers of parameters"],
+    words:
+      /^((err|error|evm error|execution (failed|error)|vm execution error|call failed|failed to trace|tracing failed|internal error): )?(out ?of ?gas|stack ?(under|over)flow|stack limit|(invalid|bad) ?(opcode|jump|instruction|argument|params?|parameters?|input|address|hex|type|length|signature|topic)|write protection|static ?(call )?state ?change|contract address collision|create collision|max(imum)? (call depth|code size|initcode size)|call depth|gas (uint64 overflow|required exceeds)|return data out of bounds|contract creation code|opcode .{1,40} (not|undefined)|nonce |missing (value|required|parameter|argument|field)|json: |hex (string|number)|cannot unmarshal|too many arguments|unknown (field|variant|member)|deserializ|supplied gas|err: max fee|tracer not found|genesis is not traceable|method handler expects|error parsing|parse error)/i,
   },
   {
     of: ["jsonrpsee", "1RPC", "proxyd"],

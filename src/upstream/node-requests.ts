@@ -8,6 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { atOnce, type Turns, type Work } from "../lib/turns.ts";
 import { deadline, TIMED_OUT } from "../lib/waiting.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type { RateBudget } from "./budget/rate-budget.ts";
 import type { MissingMethods } from "./capabilities/capabilities.ts";
@@ -48,6 +49,8 @@ export type NodeCall = {
   readonly paramsJson: string;
   readonly signal: Signal;
   readonly options: NodeCallOptions;
+  /** The traits of the method; left out: the call is not repeated. */
+  readonly traits?: Pick<MethodTraits, "isRepeatable">;
 };
 
 type Sending = Pick<NodeRequest, "turn"> & {
@@ -158,14 +161,16 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, options }: NodeCall, { turn, sentAtMs }: Sending): Sent {
+  #request({ method, paramsJson, options, traits }: NodeCall, { turn, sentAtMs }: Sending): Sent {
     const { purpose = "call", maxBytes, headers, asker } = options;
     const id = nextRequestId(this.#lastId);
     this.#lastId = id;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const holder = asker?.memory;
-    return { id, method, purpose, json, turn, isForCaller, holder, maxBytes, headers, sentAtMs };
+    const isRepeatable = traits?.isRepeatable;
+    const sent = { id, method, purpose, json, turn, isForCaller, isRepeatable, holder, maxBytes };
+    return { ...sent, headers, sentAtMs };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {

@@ -41,7 +41,7 @@ const LONGEST_LIST = 4_096;
 
 /**
  * The value of Access-Control-Allow-Headers: the headers that the gateway reads, and those that the page asks for, since
- * clients and tracers add headers of their own, which change nothing here. What is no header's name is left out.
+ * clients and tracers add headers of their own, which change nothing here. A text that is no header's name is left out.
  *
  * @param requested The value of Access-Control-Request-Headers.
  */

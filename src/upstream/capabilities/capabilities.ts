@@ -27,7 +27,7 @@ export type CapabilitiesParts = {
 export class Capabilities {
   readonly missing: MissingMethods;
   readonly history: History;
-  /** What the node says that it holds. */
+  /** The data that the node says it holds. */
   readonly claims = new ClaimedReaches();
   #version: string | undefined;
   /** When the gateway began to learn the present knowledge, in milliseconds of the wall clock. */

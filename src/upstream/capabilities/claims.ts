@@ -1,21 +1,24 @@
-// What a node claims to hold, by its answer to `eth_capabilities` (execution-apis, src/schemas/capabilities.yaml). Claims
-// are hints for the order of nodes: no claim makes a node unusable, and each answer that contradicts a claim lifts it.
+// A node's claims about the data that it holds, in its answer to `eth_capabilities` (execution-apis,
+// src/schemas/capabilities.yaml). Claims are hints for the order of nodes: no claim makes a node unusable, and each answer
+// that contradicts a claim lifts it.
 import { numberIn } from "../../evm/values.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family, WorkKind } from "../../namespaces/known-method.ts";
-import type { CallPosition } from "./capabilities.ts";
 
 /** The kinds of data of which a node tells the range; none are traces. */
 export const RESOURCES = ["blocks", "tx", "receipts", "logs", "state", "stateproofs"] as const;
 export type Resource = (typeof RESOURCES)[number];
 
 /** The blocks whose data a node claims to hold: those that are within both bounds. */
-export type Claim = {
+type Claim = {
   /** The oldest block; Infinity: none. */
   readonly from: number;
   /** The number of the newest blocks; Infinity: without such a limit. */
   readonly newest: number;
 };
+
+/** The number of a call's block, and that of the network's head. */
+type Position = { readonly block: number; readonly head: number };
 
 export type Claims = Readonly<Partial<Record<Resource, Claim>>>;
 
@@ -99,13 +102,13 @@ export class ClaimedReaches {
   }
 
   /** Whether the node says that it does not hold the data of this block. */
-  isLacking(resource: Resource | undefined, { block, head }: CallPosition): boolean {
+  isLacking(resource: Resource | undefined, { block, head }: Position): boolean {
     const claim = resource && this.#claims[resource];
     return claim !== undefined && (block < claim.from || head - block >= claim.newest);
   }
 
   /** Must be called when the node answered with the data of this block: a claim to lack it, or newer ones, was wrong. */
-  contradict(resource: Resource | undefined, position: CallPosition): void {
+  contradict(resource: Resource | undefined, position: Position): void {
     const claim = resource && this.#claims[resource];
     if (!resource || !claim || !this.isLacking(resource, position)) return;
     const from = Math.min(claim.from, position.block);

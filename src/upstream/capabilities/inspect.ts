@@ -21,7 +21,7 @@ export type Inspection =
       /** Methods of which it is unknown: the node was busy or slow, or its reply was invalid. */
       readonly unclear: readonly string[];
       readonly reaches: KnownReaches;
-      /** What the node itself says that it holds. */
+      /** The data that the node says it holds. */
       readonly claims: Claims;
     }
   | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }

@@ -5,7 +5,14 @@ import { readTime } from "../../lib/calendar.ts";
 import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
-import { type BodyReader, type Exchange, isCutOff, reasonOf, stopped } from "./connection.ts";
+import {
+  type BodyReader,
+  type Exchange,
+  isCutOff,
+  type NodeRequest,
+  reasonOf,
+  stopped,
+} from "./connection.ts";
 import { Decoding, readCodings } from "./decoding.ts";
 import type { WholeBody } from "./whole-body.ts";
 
@@ -36,7 +43,11 @@ export function readRetryAfter(
 const untilDate = (text: string, clock: Pick<Clock, "wallTime">): number =>
   HTTP_DATE.test(text) ? readTime(text) - clock.wallTime() : Number.NaN;
 
-export type HttpAnswerOptions = {
+/** Over HTTP, a request needs no id: its answer comes over the same socket. */
+export type SentRequest = Omit<NodeRequest, "id">;
+
+type HttpAnswerOptions = {
+  readonly request: SentRequest;
   /** Takes the body of a status other than 200, and any body where there is no `reader`. */
   readonly whole: WholeBody;
   /** Reads the answer as it arrives; the timeout then runs between two chunks. */
@@ -46,7 +57,7 @@ export type HttpAnswerOptions = {
   /** The set that holds the answer until it is settled. */
   readonly open: Set<HttpAnswer>;
   /** Sends the request again, over a new socket; undefined where the call must not be repeated. */
-  readonly sendAgain: (() => void) | undefined;
+  readonly sendAgain: ((request: SentRequest, answer: HttpAnswer) => void) | undefined;
 };
 
 /** The length from which reading an answer takes a millisecond or more, in bytes. */
@@ -161,10 +172,10 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     const reason = reasonOf(error);
     // The node may close an idle socket at any time, also while the next request is on its way to it.
     const wasIdle = this.use !== undefined && this.use.answers > 0 && isCutOff(reason);
-    const { sendAgain } = this.#options;
+    const { sendAgain, request } = this.#options;
     if (sendAgain && wasIdle && this.#maySendAgain && !this.#isSettled) {
       this.#maySendAgain = false;
-      sendAgain();
+      sendAgain(request, this);
     } else this.#settle({ kind: "unreachable", reason });
   }
 

@@ -5,14 +5,13 @@ import type { Pool as PoolType } from "undici";
 import Client from "undici/lib/dispatcher/client.js";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Signal } from "../../lib/cancellation.ts";
-import type {
-  BodyReader,
-  Connection,
-  ConnectionOptions,
-  Exchange,
-  NodeRequest,
-} from "./connection.ts";
-import { HttpAnswer, type HttpAnswerParts, type SocketUse } from "./http-answer.ts";
+import type { BodyReader, Connection, ConnectionOptions, Exchange } from "./connection.ts";
+import {
+  HttpAnswer,
+  type HttpAnswerParts,
+  type SentRequest,
+  type SocketUse,
+} from "./http-answer.ts";
 import { httpHeaders } from "./node-headers.ts";
 import { type ArrivingMemory, WholeBody } from "./whole-body.ts";
 
@@ -39,15 +38,15 @@ export class HttpConnection implements Connection {
     this.#pool = poolOf(options);
   }
 
-  send(request: Omit<NodeRequest, "id">, signal: Signal, reader?: BodyReader): Promise<Exchange> {
+  send(request: SentRequest, signal: Signal, reader?: BodyReader): Promise<Exchange> {
     const { isForCaller, holder, maxBytes = this.#options.responseBytes } = request;
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
       const responseBytes = Math.min(maxBytes, this.#options.responseBytes);
       const whole = new WholeBody({ responseBytes, isForCaller, holder }, this.#parts.memory);
       const { timeoutMs } = this.#options;
-      const sendAgain = request.isRepeatable ? () => this.#sendAgain(request, answer) : undefined;
-      const waiting = { whole, reader, timeoutMs, signal, open: this.#open, sendAgain };
+      const sendAgain = request.isRepeatable ? this.#sendAgain : undefined;
+      const waiting = { request, whole, reader, timeoutMs, signal, open: this.#open, sendAgain };
       const answer = new HttpAnswer(waiting, this.#parts, resolve);
       this.#pool.dispatch(this.#dispatched(request, answer), answer);
     });
@@ -58,13 +57,14 @@ export class HttpConnection implements Connection {
     await Promise.all([this.#pool.destroy(), this.#freshPool?.destroy()]);
   }
 
-  #sendAgain(request: Omit<NodeRequest, "id">, answer: HttpAnswer): void {
+  /** Made once: a function for each call would cost memory. */
+  readonly #sendAgain = (request: SentRequest, answer: HttpAnswer): void => {
     this.#freshPool ??= poolOf(this.#options);
     // With `reset`, the socket is not used again, so that each second attempt has a new one.
     this.#freshPool.dispatch({ ...this.#dispatched(request, answer), reset: true }, answer);
-  }
+  };
 
-  #dispatched(request: Omit<NodeRequest, "id">, answer: HttpAnswer): DispatchedRequest {
+  #dispatched(request: SentRequest, answer: HttpAnswer): DispatchedRequest {
     const { path, headers: own } = this.#target;
     // The operator's headers win.
     const headers = request.headers === undefined ? own : { ...request.headers, ...own };

@@ -21,7 +21,7 @@ export default {
         "test/support/failing-thread.ts",
         "scripts/*.{ts,mjs}",
         "bench/servers/*.ts",
-        "bench/{access,backfill,budget,console,console-load,processes,start,tls}.ts",
+        "bench/{access,backfill,budget,compressed-answers,console,console-load,processes,start,tls}.ts",
         "test/state/{increment,reopen}.ts",
         "test/subscriptions/many-sockets.ts",
         "test/support/devnet-process.ts",

@@ -82,6 +82,7 @@ describe("the shortest configuration", () => {
               url: "http://127.0.0.1:8555",
               name: "127.0.0.1",
               headers: {},
+              compression: "auto",
               connections: 64,
               timeoutMs: 20_000,
               vendor: "127.0.0.1",

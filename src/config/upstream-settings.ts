@@ -1,6 +1,6 @@
 // The settings of a network's upstreams, and the default names of upstreams in logs and metrics.
 import { z } from "zod";
-import { amount, duration, mappingOf, textOf, trueOrFalse, wholeNumber } from "./units.ts";
+import { amount, duration, mappingOf, oneOf, textOf, trueOrFalse, wholeNumber } from "./units.ts";
 
 const schemes = new Set(["http:", "https:", "ws:", "wss:", "ipc:"]);
 const expectedUrl = "expected a URL with http, https, ws, wss or ipc";
@@ -78,6 +78,11 @@ const written = z.strictObject({
     .optional()
     .describe(
       "The most calls of one key that go to the upstream as one HTTP request when they begin together; 1: each call goes by itself. Left out: as many as the upstream takes well, which the gateway learns.",
+    ),
+  compression: oneOf("auto", "on", "off")
+    .prefault("auto")
+    .describe(
+      "Whether the upstream is asked over HTTP to compress its answers (gzip, br, zstd). auto: unless its URL has a loopback or private address, or a name without a public domain. Compressed answers are read in any case.",
     ),
   private: trueOrFalse
     .prefault(false)

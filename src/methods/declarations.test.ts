@@ -114,7 +114,7 @@ describe("what is done by asking", () => {
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [/^namespaces\/known-method\./, "what the gateway itself asks of nodes"],
-  [/^upstream\/capabilities\/probes\./, "nodes are asked what they can do"],
+  [/^upstream\/capabilities\/(probes|claims)\./, "nodes are asked what they can do, and hold"],
   [/^upstream\/capabilities\/advice\./, "operators are told what a node lacks"],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],

@@ -100,9 +100,12 @@ function askPinned(
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const { chain } = context;
-  if (!chain)
-    return withHandlers(context.ask(method, paramsAt(call, block, context)), call, context);
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
+  if (!chain) {
+    // Nodes that seem to lack the block are asked last also where no chain is followed.
+    const params = paramsAt(call, block, context);
+    return withHandlers(context.ask(method, params, { block: number }), call, context);
+  }
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   if (!takesHash || !position) return askByNumber(method, call, { block, number }, context);

@@ -1,5 +1,6 @@
 // One WebSocket of a caller. Each message is a body as in HTTP; answers are messages too, in any order. A few messages
 // are answered at once. While others wait for their turn, no more are read.
+import { isUtf8 } from "node:buffer";
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { RequestScope } from "../calls/caller.ts";
@@ -18,7 +19,7 @@ export const CLOSES = {
   forbidden: [1008, "a subscription is not allowed any more"],
   noisy: [1008, "too many messages"],
   behind: [1013, "too far behind"],
-  binary: [1003, "only text messages are accepted"],
+  notText: [1007, "a message is not UTF-8"],
   restarting: [1012, "restarting"],
   revoked: [4001, "key revoked"],
   taken: [4002, "a subscription was resumed elsewhere"],
@@ -212,7 +213,8 @@ export class CallerSocket {
     this.usedAtMs = clock.now();
     this.#parts.arriving.restart();
     if (this.#isClosing) return;
-    if (isBinary) this.close("binary");
+    // web3.py sends its calls in binary frames. `ws` itself checks the text of other frames.
+    if (isBinary && !isUtf8(body)) this.close("notText");
     else if (this.#running.size < AT_ONCE) void this.#answer(body);
     else {
       if (this.#waiting.length === 0) socket.pause();

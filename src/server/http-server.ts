@@ -24,6 +24,7 @@ import {
   type ListenerOptions,
   type PlainExchange,
 } from "./listener.ts";
+import { answerPreflight } from "./preflight.ts";
 import type { Handshakes } from "./refusals.ts";
 import { type RespondParts, respond } from "./respond.ts";
 import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
@@ -347,27 +348,3 @@ const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
   // Longer than any wait for an answer, so only a caller that has stopped reading its answer is cut off.
   silenceMs: timeouts.callMs + timeouts.idleMs + READING_GRACE_MS,
 });
-
-/**
- * Answers a preflight, by which a browser asks whether a page may send a request (CORS).
- *
- * @param options.allowOrigin `*`, the page's own origin, or undefined when the key does not allow it.
- */
-function answerPreflight(
-  { response, requestId }: HttpExchange,
-  { allowOrigin, verb, close }: { allowOrigin: string | undefined; verb: string; close: boolean },
-): void {
-  const verbs = `${verb}, OPTIONS`;
-  const headers = ["X-Request-Id", requestId, "Allow", verbs, ...PREFLIGHT_HEADERS];
-  headers.push("Access-Control-Allow-Methods", verbs);
-  if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
-  if (close) headers.push("Connection", "close");
-  if (allowOrigin !== "*") headers.push("Vary", "Origin");
-  response.writeHead(204, headers).end();
-}
-
-const PREFLIGHT_HEADERS = Object.entries({
-  "Access-Control-Allow-Headers":
-    "Content-Type, Content-Encoding, Accept, Authorization, X-Api-Key, Last-Event-ID, Traceparent, Tracestate, X-Headgate-Explain",
-  "Access-Control-Max-Age": "86400",
-}).flat();

@@ -50,7 +50,8 @@ export type NodeCall = {
   readonly paramsJson: string;
   readonly signal: Signal;
   readonly options: NodeCallOptions;
-  readonly traits?: Pick<MethodTraits, "quotesCaller">;
+  /** The traits of the method; left out: the call is not repeated. */
+  readonly traits?: Pick<MethodTraits, "quotesCaller" | "isRepeatable">;
 };
 
 type Sending = Pick<NodeRequest, "turn"> & {
@@ -166,7 +167,7 @@ export class NodeRequests {
   }
 
   #request(call: NodeCall, { turn, sentAtMs }: Sending): Sent {
-    const { method, paramsJson, options } = call;
+    const { method, paramsJson, options, traits } = call;
     const { purpose = "call", maxBytes, headers, asker } = options;
     const voice = voiceOf(call);
     const id = nextRequestId(this.#lastId);
@@ -174,6 +175,7 @@ export class NodeRequests {
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const holder = asker?.memory;
+    const isRepeatable = traits?.isRepeatable;
     return {
       id,
       method,
@@ -182,6 +184,7 @@ export class NodeRequests {
       json,
       turn,
       isForCaller,
+      isRepeatable,
       holder,
       maxBytes,
       headers,

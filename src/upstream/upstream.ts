@@ -167,11 +167,13 @@ export class Upstream {
   #heard(reply: Reply, sent: SentCall): Reply | Promise<Reply> {
     const { asked, turn, sentAtMs } = sent;
     const { paramsJson, options, traits } = asked;
+    const { position } = options;
     // The turn ends only after the reply was checked: otherwise replies would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, sent);
     if (reply.kind === "refused") return this.#refused(reply, asked);
-    this.capabilities.learnFrom(traits, reply, options.position);
+    this.capabilities.learnFrom(traits, reply, position);
+    if (position) this.capabilities.correctClaims(asked, reply, position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.noteHead({ number: head, hash: undefined }, this.isOnOtherBranch);
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;

@@ -157,7 +157,9 @@ describe.skipIf(!isHere)("HTTP/2", () => {
       ":method": "OPTIONS",
       ":path": "/main/v1/page-key",
       origin,
+      "access-control-request-headers": "x-viem",
     });
+    expect(preflight.headers["access-control-allow-headers"]).toContain("x-viem");
     expect(preflight).toMatchObject({
       status: 204,
       headers: { "access-control-allow-origin": origin },

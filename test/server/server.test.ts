@@ -232,6 +232,11 @@ describe("other verbs", () => {
     expect(response.status).toBe(204);
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
     expect(response.headers.get("access-control-allow-methods")).toContain("POST");
+    const asking = { origin: "https://x.org", "access-control-request-headers": "x-viem, a b" };
+    const asked = await fetch(url, { method: "OPTIONS", headers: asking });
+    const allowed = asked.headers.get("access-control-allow-headers");
+    expect(allowed?.split(", ")).toEqual(expect.arrayContaining(["Content-Type", "x-viem"]));
+    expect(allowed).not.toContain("a b");
     const narrow = await fetch(gateway.endpoint("eth-main", "page-key"), {
       method: "OPTIONS",
       headers: { origin: "https://x.org" },

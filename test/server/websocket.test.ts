@@ -299,11 +299,30 @@ describe("a key's rules hold", () => {
   });
 });
 
+it("a call in a binary frame is answered in a text frame, whole or in fragments", async () => {
+  const socket = await opened();
+  for (const fragments of [[SHA3], [SHA3.slice(0, 20), SHA3.slice(20)]]) {
+    const heard = once(socket, "message");
+    for (const [at, part] of fragments.entries())
+      socket.send(Buffer.from(part), { binary: true, fin: at === fragments.length - 1 });
+    const [answer, isBinary] = await heard;
+    expect(JSON.parse(String(answer))).toHaveProperty("result");
+    expect(isBinary).toBe(false);
+  }
+  socket.close();
+});
+
 describe("frames that are no messages of ours", () => {
-  it("binary ones", async () => {
+  it("binary ones that are not UTF-8", async () => {
     const socket = await opened();
-    socket.send(Buffer.from(SHA3), { binary: true });
-    expect(await closeOf(socket)).toEqual([1003, "only text messages are accepted"]);
+    socket.send(Buffer.from([0x22, 0xff, 0xfe, 0x22]), { binary: true });
+    expect(await closeOf(socket)).toEqual([1007, "a message is not UTF-8"]);
+  });
+
+  it("binary ones larger than a body may be", async () => {
+    const socket = await opened();
+    socket.send(Buffer.from(`"${"x".repeat(70_000)}"`), { binary: true });
+    expect((await closeOf(socket))[0]).toBe(1009);
   });
 
   it("one larger than a body may be", async () => {

@@ -111,7 +111,8 @@ function candidateOf(
     name: node.name,
     breaker,
     waitMs: node.budget.waitMs(node.budget.costOf(method)),
-    isLacking: position !== undefined && node.capabilities.isLacking(traits.workKind, position),
+    isLacking:
+      position !== undefined && node.capabilities.isLacking(traits.workKind, position, method),
     lag: lagOf(node, { reaches, toleratedLag }, head),
     errorRate,
     meanMs,

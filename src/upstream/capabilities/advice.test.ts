@@ -12,6 +12,7 @@ const whole: Extract<Inspection, { kind: "usable" }> = {
   lacks: [],
   unclear: [],
   reaches: { state: { kind: "all" }, history: { kind: "all" }, traces: { kind: "all" } },
+  claims: {},
 };
 
 const node = (

@@ -17,6 +17,7 @@ import {
   type Reach,
   type ReachBound,
 } from "./capability-store.ts";
+import { ClaimedReaches, resourceOf } from "./claims.ts";
 
 export type CapabilitiesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
@@ -29,6 +30,8 @@ export class Capabilities {
   readonly history: History;
   /** The words with which the node refuses calls that other nodes answer. */
   readonly words: LearnedWords;
+  /** The data that the node says it holds. */
+  readonly claims = new ClaimedReaches();
   #version: string | undefined;
   /** When the gateway began to learn the present knowledge, in milliseconds of the wall clock. */
   #learnedAtMs: number;
@@ -56,10 +59,23 @@ export class Capabilities {
     this.#listener = listener;
   }
 
-  /** Whether the node seems to lack the data that a call of this kind needs at this block. */
-  isLacking(workKind: WorkKind, { block, head }: CallPosition): boolean {
+  /** Whether the node seems to lack the data that a call of this kind, or of this method, needs at this block. */
+  isLacking(workKind: WorkKind, position: CallPosition, method = ""): boolean {
     const reach = REACHES[workKind];
-    return reach !== undefined && this.history.isLacking(reach, block, head);
+    if (reach !== undefined && this.history.isLacking(reach, position.block, position.head))
+      return true;
+    return this.claims.isLacking(resourceOf(method, workKind), position);
+  }
+
+  /** Lifts a claim of the node that its reply to a call contradicts. */
+  correctClaims(
+    { method, traits }: { readonly method: string; readonly traits: MethodTraits },
+    reply: Reply,
+    position: CallPosition,
+  ): void {
+    const resource = resourceOf(method, traits.workKind);
+    if (!this.claims.isLacking(resource, position)) return;
+    if (evidenceOf(traits, reply, position) === "has") this.claims.contradict(resource, position);
   }
 
   /** Learns from the reply to any call. @param position The block of the call, if known. */
@@ -164,6 +180,7 @@ export class Capabilities {
     this.words.forgetAll();
     this.missing.forget();
     this.history.forget();
+    this.claims.learn({});
   }
 }
 

@@ -58,6 +58,17 @@ describe("what is found out about a node", () => {
     ]);
   });
 
+  it("is what it says that it holds, beside what it showed", async () => {
+    const archive = '{"disabled":false,"oldestBlock":"0x0"}';
+    const inspection = await inspectionOf({
+      ...EVM,
+      eth_capabilities: `"result":{"blocks":${archive},"receipts":${archive},"stateproofs":{"disabled":true}}`,
+    });
+    expect(renderInspection("main / a", inspection).at(-1)).toBe(
+      "    says that it has blocks and receipts of all blocks, no proofs",
+    );
+  });
+
   it("is the same for an epoch network", async () => {
     const inspection = await inspectionOf(
       {
@@ -215,6 +226,7 @@ function stateLine(head: number): string | undefined {
     head: { number: head, ageSeconds: 1 },
     ...{ has: [], lacks: [], unclear: [] },
     reaches: history.known(),
+    claims: {},
   });
   return lines.find((line) => line.includes("state of"))?.trim();
 }

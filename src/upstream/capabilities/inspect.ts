@@ -7,6 +7,7 @@ import { withoutSecrets } from "../redact.ts";
 import { type NodeCaller, nodeCallerOf, type Reply } from "../reply.ts";
 import { Capabilities, type CapabilitiesParts } from "./capabilities.ts";
 import type { CapabilityRecord, KnownReach, KnownReaches, Reach } from "./capability-store.ts";
+import { CLAIMS_CALL, type Claims, claimsText, mayClaim, readClaims } from "./claims.ts";
 import { learnFromProbe, methodProbes, probeAt, reachProbes, versionIn } from "./probes.ts";
 
 export type Inspection =
@@ -20,6 +21,8 @@ export type Inspection =
       /** Methods of which it is unknown: the node was busy or slow, or its reply was invalid. */
       readonly unclear: readonly string[];
       readonly reaches: KnownReaches;
+      /** The data that the node says it holds. */
+      readonly claims: Claims;
     }
   | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }
   | { readonly kind: "unusable"; readonly reason: string };
@@ -51,6 +54,7 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
       reason: "its answer has no newest block: is the node still syncing?",
     };
   const clientVersion = versionIn(await ask(...calls.version));
+  const claims = isBrief || !mayClaim(family) ? {} : await askClaims(head.number, ask);
   const methods = isBrief ? [] : await askMethods(family, ask);
   const capabilities = new Capabilities(parts);
   await askReaches({ family, head: head.number, isBrief }, { ask, capabilities });
@@ -66,7 +70,13 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
     lacks: namesOf(methods, ["missing"]),
     unclear: namesOf(methods, ["busy", "failed", "timeout", "aborted"]),
     reaches: capabilities.history.known(),
+    claims,
   };
+}
+
+async function askClaims(head: number, ask: NodeCaller): Promise<Claims> {
+  const reply = await ask(CLAIMS_CALL.method, CLAIMS_CALL.paramsJson);
+  return reply.kind === "result" ? readClaims(reply.json, head) : {};
 }
 
 /** After this many timeouts in a row, further calls count as timeouts without being sent. */
@@ -144,7 +154,8 @@ export function renderInspection(name: string, inspection: Inspection): string[]
         `✗ ${name}: is on chain ${inspection.chainId}, but the configuration says ${inspection.want}`,
       ];
     case "usable": {
-      const { clientVersion, chainId, head, has, lacks, unclear, reaches } = inspection;
+      const { clientVersion, chainId, head, has, lacks, unclear, reaches, claims } = inspection;
+      const claimed = claimsText(claims);
       const { state, history, traces } = reaches;
       return [
         `✓ ${name}: ${clientVersion}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old`,
@@ -154,6 +165,7 @@ export function renderInspection(name: string, inspection: Inspection): string[]
         `    state of ${newest(state, head.number)}`,
         `    blocks and receipts of ${shownSince(history)}`,
         ...(traces.kind === "unknown" ? [] : [`    traces of ${shownSince(traces)}`]),
+        ...(claimed === "" ? [] : [`    says that it has ${claimed}`]),
       ];
     }
   }

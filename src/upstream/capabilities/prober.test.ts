@@ -160,6 +160,43 @@ describe("a node that is known", () => {
   });
 });
 
+describe("a node that says what it holds", () => {
+  const holds = (oldestBlock: string) =>
+    result(`{"state":{"disabled":false,"oldestBlock":"${oldestBlock}"}}`);
+  const fromOf = () => capabilities.claims.all.state?.from;
+
+  it("is asked again each hour, since that changes with the head", async () => {
+    script["eth_capabilities"] = holds("0x10");
+    await pass(30_000);
+    expect(fromOf()).toBe(16);
+    expect(askedNow().slice(0, 3)).toEqual([
+      "web3_clientVersion",
+      "eth_blockNumber",
+      "eth_capabilities",
+    ]);
+    script["eth_capabilities"] = holds("0x20");
+    await pass(HOUR_MS);
+    await pass(30_000);
+    expect(fromOf()).toBe(32);
+  });
+
+  it("or cannot say it is asked everything else all the same", async () => {
+    script["eth_capabilities"] = { kind: "timeout" };
+    await pass(30_000);
+    await pass(2 * MINUTE_MS);
+    await pass(2 * HOUR_MS);
+    expect(asked.filter((method) => method === "eth_capabilities")).toHaveLength(2);
+    expect(asked).toContain("debug_traceTransaction");
+  });
+
+  it("in a way that nobody understands is as one that says nothing", async () => {
+    script["eth_capabilities"] = result('{"state":[],"head":"0x');
+    await pass(30_000);
+    expect(capabilities.claims.all).toEqual({});
+    expect(asked).toContain("debug_traceTransaction");
+  });
+});
+
 describe("a node that does not answer a question", () => {
   it("because of its budget is asked on when that allows it", async () => {
     script["trace_get"] = { kind: "busy", retryAfterMs: 120_000 };

@@ -1,5 +1,5 @@
 // Probes the capabilities of one node, one probe after the other, when the node is new or upgraded, and asks its
-// version each hour. It skips probes whose result the replies to callers have already shown.
+// version, and what it says that it holds, each hour. It skips probes whose result the replies to callers have already shown.
 
 import { numberIn } from "../../evm/values.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { type Family, GATEWAY_CALLS } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";
+import { CLAIMS_CALL, mayClaim, readClaims } from "./claims.ts";
 import {
   isAnswered,
   learnFromProbe,
@@ -88,6 +89,8 @@ export class Prober {
     const newest = await this.#ask(...calls.head);
     if (!isAnswered(newest)) return newest;
     const head = (newest.kind === "result" ? numberIn(parsed(newest.json)) : undefined) ?? -1;
+    const unclaimed = await this.#askClaims(head);
+    if (unclaimed) return unclaimed;
     for (const probe of [...methodProbes(this.#family), ...reachProbes(this.#family, head)]) {
       if (isKnown(probe, head, capabilities)) continue;
       const reply = await this.#askProbe(probe);
@@ -95,6 +98,19 @@ export class Prober {
       capabilities.probed(probe.name);
       learnFromProbe(probe, reply, { head, capabilities });
     }
+    return undefined;
+  }
+
+  /** @returns The reply that ends the round early, if any. */
+  async #askClaims(head: number): Promise<Reply | undefined> {
+    const { capabilities } = this.#parts;
+    if (!mayClaim(this.#family) || head < 0 || capabilities.wasProbed(CLAIMS_CALL.name))
+      return undefined;
+    const reply = await this.#askProbe(CLAIMS_CALL);
+    if (!isAnswered(reply) && !this.#countFailure(CLAIMS_CALL, reply)) return reply;
+    // Windows move with the head, so a node that answers is asked again. Others are asked once for each version.
+    if (reply.kind === "result") capabilities.claims.learn(readClaims(reply.json, head));
+    else capabilities.probed(CLAIMS_CALL.name);
     return undefined;
   }
 

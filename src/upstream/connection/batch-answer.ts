@@ -1,7 +1,7 @@
 // Reads a node's answer to several calls that were sent as one request. Pure; each answer keeps the bytes that came.
 import { findElements, findMembers, textOf } from "../../jsonrpc/members.ts";
 import { plainResultIn, readReply } from "../reply.ts";
-import { type AnsweredExchange, type Exchange, idOf } from "./connection.ts";
+import { type AnsweredExchange, type Exchange, idOf, isCutOff } from "./connection.ts";
 
 export type BatchOutcome =
   /** The answers by id; a call has none where the node wrote instead that the response is too large. */
@@ -22,7 +22,7 @@ export type BatchOutcome =
 export function readBatchAnswer(exchange: Exchange): BatchOutcome {
   if (exchange.kind === "too large") return { kind: "too large" };
   if (exchange.kind !== "answered")
-    return { kind: "all", exchange, isForBatch: isCutOff(exchange) };
+    return { kind: "all", exchange, isForBatch: wasCutOff(exchange) };
   const { body } = exchange;
   const parts = findElements(body)?.map(({ start, end }) => body.subarray(start, end));
   // geth refuses a batch with an array of one error, under the id of the first call.
@@ -47,11 +47,8 @@ function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome
   return { kind: "each", exchanges, isRight: exchanges.size === parts.length };
 }
 
-/** The reasons with which a request fails when the node closes its socket while it reads or answers. */
-const CUT_OFF: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
-
-const isCutOff = (exchange: Exchange): boolean =>
-  exchange.kind === "unreachable" && CUT_OFF.has(exchange.reason);
+const wasCutOff = (exchange: Exchange): boolean =>
+  exchange.kind === "unreachable" && isCutOff(exchange.reason);
 
 /** HTTP statuses with which a node refuses a batch, where the body is no refusal by itself. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 405, 413, 422, 501]);

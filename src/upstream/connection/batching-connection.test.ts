@@ -68,6 +68,29 @@ function over(
 
 const all = (ids: readonly number[]): string[] => ids.map((id) => `200 ${result(id)}`);
 
+it.each([
+  [[true, true], true],
+  [[true, false], false],
+  [[true, undefined], false],
+])("calls of which %o may be repeated are a request that may be: %s", async (each, want) => {
+  const sent: NodeRequest[] = [];
+  const clock = new FakeClock();
+  const sizes = new BatchSizes({ configured: 10 }, { clock, onLimited: () => undefined });
+  const send = async (request: NodeRequest): Promise<Exchange> => {
+    sent.push(request);
+    return answered(`[${result(0)},${result(1)}]`);
+  };
+  const connection = new BatchingConnection({
+    connection: { send: send as never, close: async () => undefined },
+    ...{ clock, sizes },
+  });
+  const turn: SharedTurn = { group: "state", calls: 2, room: 0 };
+  await Promise.all(
+    each.map((isRepeatable, id) => connection.send({ ...call(id, turn), isRepeatable }, never)),
+  );
+  expect(sent.map(({ isRepeatable }) => isRepeatable)).toEqual([want]);
+});
+
 describe("calls of one turn", () => {
   it("are asked each by itself where the answers are of other ids: a neighbour's is nobody's", async () => {
     const shifted = ({ ids }: Sent): Exchange =>

@@ -108,7 +108,8 @@ export class BatchingConnection implements Connection {
     json += "]";
     // A request can stand in one trace only.
     const headers = calls.find(({ request }) => request.headers)?.request.headers;
-    return { id: 0, json, isForCaller, holder, maxBytes, headers };
+    const isRepeatable = calls.every(({ request }) => request.isRepeatable);
+    return { id: 0, json, isForCaller, isRepeatable, holder, maxBytes, headers };
   }
 
   /** Sends each call alone when the batch is late: a slow call may delay the others. @returns A function to stop it. */

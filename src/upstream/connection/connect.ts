@@ -6,9 +6,10 @@ import type { BatchSizes } from "../capabilities/batch-sizes.ts";
 import { nodeCallerOf } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
-import { type ArrivingMemory, HttpConnection } from "./http-connection.ts";
+import { HttpConnection } from "./http-connection.ts";
 import { ipcConnection } from "./ipc-connection.ts";
 import { webSocketConnection } from "./websocket-connection.ts";
+import type { ArrivingMemory } from "./whole-body.ts";
 
 type ConnectParts = {
   readonly clock: Pick<Clock, "after" | "now" | "wallTime" | "yield">;

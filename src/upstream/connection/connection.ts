@@ -11,6 +11,7 @@ export type ConnectionOptions = Pick<
   UpstreamSettings,
   "url" | "headers" | "connections" | "timeoutMs" | "batch"
 > &
+  Partial<Pick<UpstreamSettings, "compression">> &
   Pick<NetworkSettings["limits"], "responseBytes">;
 
 export type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
@@ -48,6 +49,8 @@ export type NodeRequest = {
   readonly isForCaller?: boolean | undefined;
   /** The key for which the answer's bytes count. */
   readonly holder?: MemoryHolder | undefined;
+  /** Asking twice has no other effect than asking once, as in `MethodTraits`. */
+  readonly isRepeatable?: boolean | undefined;
   /** Headers for HTTP beside those of the configuration: the position of the call in a trace. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The method that ends the subscription which the request opens; left out: `eth_unsubscribe`. */
@@ -109,6 +112,11 @@ export function reasonOf(error: unknown): string {
   const status = /^Unexpected server response: (\d{3})$/.exec(message ?? "")?.[1]; // of `ws`
   return code ?? (status ? `HTTP ${status}` : "connection failed");
 }
+
+/** The reasons with which a request fails when the node closes its socket while it reads or answers. */
+const CUT_OFF: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+export const isCutOff = (reason: string): boolean => CUT_OFF.has(reason);
 
 /** The number of bytes that hold a version and an id, at the start or the end of a message. */
 export const NEAR_THE_EDGE = 64;

@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { listening } from "../../../test/support/fake-node.ts";
-import { HttpConnection, readRetryAfter } from "./http-connection.ts";
+import { readRetryAfter } from "./http-answer.ts";
+import { HttpConnection } from "./http-connection.ts";
 
 const request = { id: 1, json: '{"jsonrpc":"2.0","id":1,"method":"m","params":[]}' };
 const undo: (() => unknown)[] = [];

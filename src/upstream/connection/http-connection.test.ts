@@ -95,7 +95,11 @@ describe("a request over HTTP", () => {
     expect(await sentTo(`${url}/v3/key?a=b%20c`, { "X-Token": "t" })).toMatchObject({
       method: "POST",
       url: "/v3/key?a=b%20c",
-      headers: { "content-type": "application/json", "x-token": "t" },
+      headers: {
+        "content-type": "application/json",
+        "user-agent": expect.stringMatching(/^headgate\/\d/),
+        "x-token": "t",
+      },
       body: request.json,
     });
   });

@@ -13,7 +13,7 @@ import {
   reasonOf,
 } from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
-import { type ArrivingMemory, WholeBody } from "./http-connection.ts";
+import { type ArrivingMemory, WholeBody } from "./whole-body.ts";
 
 export const ipcConnection = (
   options: ConnectionOptions,

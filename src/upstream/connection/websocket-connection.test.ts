@@ -41,6 +41,23 @@ const textOf = (exchange: Exchange): string =>
 const result = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":"${id}"}`;
 const echo: WebSocketAnswer = (socket, id) => socket.send(result(id));
 
+it("the handshake names the gateway, unless the operator names it otherwise", async () => {
+  const server = createServer();
+  const agents: (string | undefined)[] = [];
+  new WebSocketServer({ server }).on("connection", (socket, { headers }) => {
+    agents.push(headers["user-agent"]);
+    socket.on("message", () => socket.send(result(1)));
+  });
+  const node = await listening(server);
+  undo.push(node.close);
+  const url = node.url.replace("http", "ws");
+  for (const headers of [{}, { "User-Agent": "mine" }]) {
+    const { connection } = connectionTo(url, { headers: headers as Record<string, string> });
+    expect((await connection.send(call(1), never)).kind).toBe("answered");
+  }
+  expect(agents).toEqual([expect.stringMatching(/^headgate\/\d/), "mine"]);
+});
+
 describe("answers over one WebSocket", () => {
   it("find their calls, in whatever order they come", async () => {
     const { url } = await wsNode((socket, _id, seen) => {

@@ -5,7 +5,8 @@ import type { Clock } from "../../lib/clock.ts";
 import { PeriodicTimer } from "../../lib/waiting.ts";
 import { type ConnectionOptions, reasonOf } from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
-import type { ArrivingMemory } from "./http-connection.ts";
+import { handshakeHeaders } from "./node-headers.ts";
+import type { ArrivingMemory } from "./whole-body.ts";
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 const PING_EVERY_MS = 15_000;
@@ -31,7 +32,7 @@ function openWire(
   { clock, memory }: WebSocketParts,
 ): Wire {
   const socket = new WebSocket(options.url, {
-    headers: { ...options.headers },
+    headers: handshakeHeaders(options),
     handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT_MS, options.timeoutMs),
     maxPayload: options.responseBytes,
     perMessageDeflate: false,

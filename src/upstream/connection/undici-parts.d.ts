@@ -4,3 +4,8 @@ declare module "undici/lib/dispatcher/pool.js" {
   // biome-ignore lint/style/noDefaultExport: it is theirs
   export default Pool;
 }
+declare module "undici/lib/dispatcher/client.js" {
+  import { Client } from "undici";
+  // biome-ignore lint/style/noDefaultExport: it is theirs
+  export default Client;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBudget, memoryHolder } from "../../lib/memory-budget.ts";
-import { WholeBody } from "./http-connection.ts";
+import { WholeBody } from "./whole-body.ts";
 
 const KB = 1024;
 const budgetOf = (bytes: number) => new MemoryBudget({ bytes }, { onRefused: () => undefined });

@@ -47,12 +47,17 @@ export type WorkKind =
   | "execution" // calls that are run
   | "logs"
   | "traces"
-  | "submission" // goes only to private nodes where there are any
+  | "submission"
   | "other";
 
 /** How the gateway may ask nodes for a method. The traits travel with each call, so no code has to read the name. */
 export type MethodTraits = {
   readonly workKind: WorkKind;
+  /**
+   * The parameters have a signed transaction, which anybody who sees it can send: the call goes only to the nodes that
+   * transactions are sent to.
+   */
+  readonly carriesSigned: boolean;
   /** Asking twice, even two nodes, has no other effect than asking once: the gateway retries at another node. */
   readonly isRepeatable: boolean;
   /** The gateway may ask a second node beside a slow one. */
@@ -82,9 +87,11 @@ export function traitsFor(
   kind: MethodKind,
   {
     workKind,
+    carriesSigned = workKind === "submission",
     isStateful = false,
     isRepeatable = opensByPattern(kind) && !isStateful,
-    isHedgeable = isRepeatable,
+    // A transaction that is only executed is shown to no more nodes than answer the call.
+    isHedgeable = isRepeatable && (!carriesSigned || workKind === "submission"),
     isBatchable = kind === "read",
     isMergeable = false,
     isNullNoBlock = false,
@@ -93,7 +100,7 @@ export function traitsFor(
   }: DeclaredTraits,
 ): MethodTraits {
   return {
-    ...{ workKind, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
+    ...{ workKind, carriesSigned, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
     ...{ isNullNoBlock, isOfChain, tellsHead },
   };
 }
@@ -123,6 +130,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   execution: { workKind: "execution", cost: 5 },
   logs: { workKind: "logs", cost: 10 },
   traces: { workKind: "traces", cost: 25 },
+  signed: { carriesSigned: true },
   "no contract": { contractsOf: noContract },
   "contract first": { contractsOf: contractAt(0) },
   "contract of the filter": { contractsOf: contractsOfLogs },

@@ -133,18 +133,18 @@ eth read (blocks, no contract): getHeaderByHash getHeaderByNumber getMinerDataBy
 eth read (state, contract first): getAccount getAccountInfo
 eth read (blocks): getBlockAccessListByBlockHash getBlockAccessListByBlockNumber pendingTransactions
 eth read (state): getAccountPendingTransactions getStorageValues getTxWitness getWitness
-eth read (execution): callBundle callMany estimateGasBundle fillTransaction simulateV1
+eth read (execution): callMany fillTransaction simulateV1
+eth read (execution, signed): callBundle estimateGasBundle
 # ERC-4337 bundlers.
 eth read (blocks, no contract): getUserOperationByHash getUserOperationReceipt
 eth read (no contract): supportedEntryPoints
 eth read (execution): estimateUserOperationGas
 eth write (no contract): sendUserOperation
-eth write (no contract): sendRawTransactionSync sendRawTransactionConditional sendPrivateRawTransaction
-  sendPrivateTransaction cancelPrivateTransaction
+eth write (no contract): sendPrivateRawTransaction sendPrivateTransaction cancelPrivateTransaction
 # Bundles.
 eth write: sendBundle sendMegabundle sendEndOfBlockBundle cancelBundle
 mev write: sendBundle
-mev read (execution): simBundle
+mev read (execution, signed): simBundle
 # The node's own mining and keys.
 eth node control: getWork submitWork submitHashrate submitTransaction
 eth signing: sign signTransaction signTypedData signTypedData_v3 signTypedData_v4 sendTransaction sendTransactionSync
@@ -169,7 +169,9 @@ txpool read: content contentFrom inspect besuTransactions besuPendingTransaction
 # Questions, and levers that stop a node, wind it back, or write files beside it.
 debug read (traces, traced transaction): traceTransaction
 debug read (traces, traced call): traceCall
-debug read (traces): traceBadBlock traceBlock traceBlockByHash traceBlockByNumber traceCallMany
+# The parameter is a whole block with its transactions, which may not be published yet.
+debug read (traces, signed): traceBlock
+debug read (traces): traceBadBlock traceBlockByHash traceBlockByNumber traceCallMany
   traceTransactionByBlockAndIndex traceTransactionByBlockhashAndIndex traceTransactionInBlockByHash
   traceTransactionInBlockByIndex
 debug read (traces, no contract): getRawHeader getRawTransaction
@@ -327,7 +329,9 @@ export function unknownMethod(name: string, family: Family): KnownMethod {
   const isRepeatable = !ACTS.test(name);
   const isBatchable = isRepeatable && workKind !== "submission";
   const [namespace = ""] = name.split("_");
-  const declared = { workKind, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
+  const carriesSigned = workKind === "submission" || SIGNED.test(name);
+  const isOfChain = speaksOfChain(namespace);
+  const declared = { workKind, carriesSigned, isRepeatable, isBatchable, isOfChain };
   const cost = workKind === "traces" ? 25 : 3; // as for known methods: traces replay transactions, which is expensive
   const traits = traitsFor("write", declared);
   return { name, family, kind: "write", cost, contractsOf: anyContract, ...traits };
@@ -342,6 +346,9 @@ const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/_get(Balance|Code|Storage|Account|Proof|Nonce|TransactionCount)/, "state"],
   [/Block|Transaction|Receipt|Epoch/, "blocks"],
 ];
+
+/** Names of methods that take signed transactions, to execute or to decode them. */
+const SIGNED = /^(?!.*_get).*(raw_?(signed)?transaction|signed_?transaction|bundle)/i;
 
 /** Verbs of methods that must not be repeated. A signed transaction may be sent twice: it is executed once. */
 const ACTS =

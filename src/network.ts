@@ -233,6 +233,11 @@ export class Network {
     await this.pool.close();
   }
 
+  /** Calls `listener` when the followed chain may have changed. @returns A function that ends these calls. */
+  onUpdate(listener: () => void): () => void {
+    return this.#source?.onUpdate(listener) ?? (() => undefined);
+  }
+
   /** Whether this network can take these settings while it runs; else a new `Network` must replace it. */
   canBecome({ family, chainId, window }: NetworkSettings): boolean {
     const isFollowed = window.blocks > 0;

@@ -270,6 +270,7 @@ export class Call implements CallContext, AskerWithDeadline {
       onReply: options?.onReply,
       block: options?.block,
       reaches: options?.reaches,
+      isPending: options?.isPending,
       session: isTogether ? session : undefined,
       variant: options?.variant,
       reader: options?.reader,

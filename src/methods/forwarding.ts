@@ -100,8 +100,14 @@ function askPinned(
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const { chain } = context;
-  if (!chain)
-    return withHandlers(context.ask(method, paramsAt(call, block, context)), call, context);
+  if (!chain) {
+    const options = block === "pending" ? PENDING : undefined;
+    return withHandlers(
+      context.ask(method, paramsAt(call, block, context), options),
+      call,
+      context,
+    );
+  }
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
@@ -121,6 +127,8 @@ function askPinned(
     );
 }
 
+const PENDING: CallOptions = { isPending: true };
+
 /** An upstream other than the followed one may lag, so its null is cross-checked. */
 function askByNumber(
   method: string,
@@ -129,7 +137,8 @@ function askByNumber(
   context: CallContext,
 ): Promise<Buffer> {
   const params = paramsAt(call, block, context);
-  const answer = context.ask(method, params, { crossCheck: BY_NULL, block: number });
+  const isPending = block === "pending";
+  const answer = context.ask(method, params, { crossCheck: BY_NULL, block: number, isPending });
   return withHandlers(answer, call, context);
 }
 

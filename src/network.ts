@@ -203,8 +203,8 @@ export class Network {
     this.filters = filters;
     this.subscriptions =
       filters && chain && new Subscriptions({ prefix }, { filters, chain, clock });
-    const relayOptions = { prefix, perKey: options.filtersPerKey.pushed };
-    this.relayed = new RelayedSubscriptions(relayOptions, { pool, clock, chain });
+    const relayOptions = { network: name, prefix, perKey: options.filtersPerKey.pushed };
+    this.relayed = new RelayedSubscriptions(relayOptions, { pool, clock, chain, metrics });
     this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;

@@ -92,7 +92,7 @@ describe("a relayed subscription", () => {
     ...{ number, hash: `${number}${transactions.length}`, transactions },
   });
 
-  /** What the first node says before it dies, what the second says then, and what of that is pushed. */
+  /** `first` is said by a node that dies, `second` by the next one; `pushed` is the part of `second` that is pushed. */
   it.each([
     {
       kind: "newFlashblocks",

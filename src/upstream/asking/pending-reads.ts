@@ -60,18 +60,16 @@ export class PendingReads {
 
   /** Whether a call that began at `sinceMs` asks again, rather than show this position. */
   isTooLow(position: PendingPosition, sinceMs: number): boolean {
-    if (this.#clock.now() - sinceMs >= ASKED_AGAIN_MS || !this.isLower(position)) return false;
-    this.#learn(position);
-    return true;
+    return this.isLower(position) && this.#clock.now() - sinceMs < ASKED_AGAIN_MS;
   }
 
   show(position: PendingPosition, node: string | undefined): void {
-    this.#learn(position);
+    this.learn(position);
     this.#shown = { ...position, node };
   }
 
   /** A block that begins with all transactions of an earlier one has grown: nodes that make drafts anew sort them anew. */
-  #learn(position: PendingPosition): void {
+  learn(position: PendingPosition): void {
     const shown = this.#shown;
     if (shown?.number !== position.number) return;
     if (isBeginning(shown, position) || isBeginning(position, shown))
@@ -87,8 +85,8 @@ const isBeginning = ({ hashes: part }: PendingPosition, { hashes: whole }: Pendi
 class PendingRead {
   /** The options of the call, with which it asks the leader first, and cross-checks a position that is too low. */
   readonly options: CallOptions;
-  readonly #nodes = new Map<Buffer, string>();
-  readonly #positions = new Map<Buffer, PendingPosition | undefined>();
+  /** The results so far, with their nodes. */
+  readonly #told = new Map<Buffer, { node: string; position: PendingPosition | undefined }>();
   readonly #reads: PendingReads;
 
   constructor(options: CallOptions, reads: PendingReads) {
@@ -99,7 +97,8 @@ class PendingRead {
       ...options,
       session: leader === undefined ? session : { node: leader },
       onReply: (reply, node) => {
-        if (reply.kind === "result") this.#nodes.set(reply.json, node);
+        if (reply.kind === "result")
+          this.#told.set(reply.json, { node, position: pendingPositionIn(reply.json) });
         onReply?.(reply, node);
       },
       crossCheck: {
@@ -111,26 +110,24 @@ class PendingRead {
 
   /** Whether the answer may be shown, which is then noted; else the call should ask again. */
   show(json: Buffer, sinceMs: number): boolean {
-    const position = this.#positionIn(json);
+    const { node, position } = this.#told.get(json) ?? {};
     if (!position) return true;
-    if (this.#reads.isTooLow(position, sinceMs)) return false;
-    this.#reads.show(position, this.#nodes.get(json));
+    if (this.#reads.isTooLow(position, sinceMs)) {
+      this.#reads.learn(position);
+      return false;
+    }
+    this.#reads.show(position, node);
     return true;
   }
 
   #isLower(reply: Reply): boolean {
-    const position = reply.kind === "result" ? this.#positionIn(reply.json) : undefined;
-    return position !== undefined && this.#reads.isLower(position);
-  }
-
-  #positionIn(json: Buffer): PendingPosition | undefined {
-    if (!this.#positions.has(json)) this.#positions.set(json, pendingPositionIn(json));
-    return this.#positions.get(json);
+    const told = reply.kind === "result" ? this.#told.get(reply.json) : undefined;
+    return told?.position !== undefined && this.#reads.isLower(told.position);
   }
 }
 
 /** The position of a block; undefined for any other value, and for a block without its number. */
-export function pendingPositionIn(json: Buffer): PendingPosition | undefined {
+function pendingPositionIn(json: Buffer): PendingPosition | undefined {
   const [numbered, listed] = findMembers(json, ["number", "transactions"]) ?? [];
   const number = numbered && numberIn(parsed(json.subarray(numbered.start, numbered.end)));
   const list = listed && json.subarray(listed.start, listed.end);

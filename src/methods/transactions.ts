@@ -6,6 +6,7 @@ import { receipt, transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import { type BorrowedJson, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
+import { conditionedContracts } from "../namespaces/read-contracts.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
 import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, storedPart } from "./method.ts";
@@ -111,6 +112,7 @@ export const transactionMethods = [
     summary:
       "Sends a signed transaction that is included only under the given conditions (ERC-7796), by nodes that have the method, and returns its hash.",
     params: { transaction: data, conditions },
+    contractsOf: conditionedContracts,
     answer: ({ transaction: raw }, context) => {
       const conditional = { ...methods, send: "eth_sendRawTransactionConditional" };
       return submit({ ...conditional, signed: hashOfSigned(raw) }, context);

@@ -6,6 +6,7 @@ import {
   contractAt,
   contractsOfLogs,
   noContract,
+  noContractWithFlag,
   tracedCall,
   tracedTransaction,
 } from "./read-contracts.ts";
@@ -132,6 +133,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   traces: { workKind: "traces", cost: 25 },
   signed: { carriesSigned: true },
   "no contract": { contractsOf: noContract },
+  "no contract with a flag": { contractsOf: noContractWithFlag },
   "contract first": { contractsOf: contractAt(0) },
   "contract of the filter": { contractsOf: contractsOfLogs },
   "called contract": { contractsOf: calledWithoutOverrides },
@@ -175,7 +177,8 @@ function methodsOf(
 ): readonly KnownMethod[] {
   const workKind = kind === "write" ? "submission" : "other";
   const traits = traitsFor(kind, { workKind, isOfChain: speaksOfChain(namespace), ...given });
-  const guarded = contractsOf === noContract ? {} : { contractsOf };
+  // A write answers only about its own transaction.
+  const guarded = kind === "write" && contractsOf === noContract ? {} : { contractsOf };
   const prefix = namespace === "-" ? "" : `${namespace}_`;
   return names
     .split(" ")

@@ -19,7 +19,8 @@ const clients = listed(
   "evm",
   `
 erigon read (no contract): blockNumber forks watchTheBurn
-erigon read (blocks, no contract): getBlockByTimestamp getHeaderByHash getHeaderByNumber
+erigon read (blocks, no contract): getHeaderByHash getHeaderByNumber
+erigon read (blocks, no contract with a flag): getBlockByTimestamp
 erigon read (logs, contract of the filter): getLogs getLatestLogs
 erigon read (logs): getLogsByHash
 erigon read (blocks, cost 10): getBlockReceiptsByBlockHash
@@ -99,8 +100,9 @@ zkevm read (execution): estimateCounters
 bor read (no contract): getAuthor getCurrentProposer getCurrentValidators getRootHash getSigners getSignersAtHash
   getSnapshot getSnapshotAtHash getSnapshotProposer getSnapshotProposerSequence
 # Scroll, Taiko.
-scroll read (blocks, no contract): getBlockByHash getBlockByNumber getFirstQueueIndexNotInL2Block getL1MessageByIndex
-  getNumSkippedTransactions getSkippedTransaction getSkippedTransactionHashes
+scroll read (blocks, no contract with a flag): getBlockByHash getBlockByNumber
+scroll read (blocks, no contract): getFirstQueueIndexNotInL2Block getL1MessageByIndex getNumSkippedTransactions
+  getSkippedTransaction getSkippedTransactionHashes
 scroll read (no contract): getLatestRelayedQueueIndex syncStatus
 scroll read (execution): estimateL1DataFee
 taiko read (no contract): headL1Origin l1OriginByID
@@ -151,8 +153,8 @@ eth signing: sign signTransaction signTypedData signTypedData_v3 signTypedData_v
   sendUnsignedTransaction resend requestAccounts
 # Of single chains: Polygon, BNB Smart Chain, Avalanche.
 eth read (no contract): health getChainConfig getActiveRulesAt getActivePrecompilesAt suggestPriceOptions feeConfig
-eth read (blocks, no contract): getRootHash getFinalizedBlock getFinalizedHeader getBlobSidecars
-  getBlobSidecarByTxHash getBorBlockReceipt getTransactionDataAndReceipt
+eth read (blocks, no contract): getRootHash getFinalizedHeader getBorBlockReceipt getTransactionDataAndReceipt
+eth read (blocks, no contract with a flag): getFinalizedBlock getBlobSidecars getBlobSidecarByTxHash
 eth read (execution): callDetailed getAssetBalance
 
 net read (chain, cost 1, no contract): listening peerCount
@@ -200,7 +202,8 @@ const conflux = listed(
   `
 cfx read (no contract): clientVersion getBestBlockHash getConfirmationRiskByHash
 cfx read (chain, no contract): feeHistory maxPriorityFeePerGas
-cfx read (blocks, no contract): getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo
+cfx read (blocks, no contract with a flag): getBlockByBlockNumber
+cfx read (blocks, no contract): getBlockByHashWithPivotAssumption getBlockRewardInfo
   getPoSRewardByEpoch getSkippedBlocksByEpoch
 cfx read (state, no contract): checkBalanceAgainstTransaction getAccumulateInterestRate getCollateralInfo getFeeBurnt
   getInterestRate getParamsFromVote getPoSEconomics getSupplyInfo

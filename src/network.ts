@@ -204,8 +204,8 @@ export class Network {
     this.filters = filters;
     this.subscriptions =
       filters && chain && new Subscriptions({ prefix }, { filters, chain, clock });
-    const relayOptions = { prefix, perKey: options.filtersPerKey.pushed };
-    this.relayed = new RelayedSubscriptions(relayOptions, { pool, clock, chain });
+    const relayOptions = { network: name, prefix, perKey: options.filtersPerKey.pushed };
+    this.relayed = new RelayedSubscriptions(relayOptions, { pool, clock, chain, metrics });
     this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
@@ -232,6 +232,11 @@ export class Network {
     await this.#source?.close();
     await this.#headWatch?.close();
     await this.pool.close();
+  }
+
+  /** Calls `listener` when the followed chain may have changed. @returns A function that ends these calls. */
+  onUpdate(listener: () => void): () => void {
+    return this.#source?.onUpdate(listener) ?? (() => undefined);
   }
 
   /** Whether this network can take these settings while it runs; else a new `Network` must replace it. */

@@ -30,9 +30,10 @@ import {
   type SharedView,
   viewOf,
 } from "./caller.ts";
+import { WaitForChain } from "./chain-wait.ts";
 
 export type CallParts = {
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "sleep">;
   readonly costs: Pick<Costs, "of">;
   /** The view and the work that the members of a batch share; left out for a lone call. */
   readonly batch?: { readonly view: () => SharedView; readonly work: BatchWork } | undefined;
@@ -85,6 +86,11 @@ export class Call implements CallContext, AskerWithDeadline {
 
   get chain(): ChainView | undefined {
     return this.#viewed().chain;
+  }
+
+  waitForChain(ms: number): WaitForChain {
+    const { network, scope } = this.caller;
+    return new WaitForChain({ ms }, { network, scope, clock: this.#parts.clock });
   }
 
   get filters(): CallContext["filters"] {
@@ -264,6 +270,7 @@ export class Call implements CallContext, AskerWithDeadline {
       onReply: options?.onReply,
       block: options?.block,
       reaches: options?.reaches,
+      isPending: options?.isPending,
       session: isTogether ? session : undefined,
       variant: options?.variant,
       reader: options?.reader,

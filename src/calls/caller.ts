@@ -27,6 +27,8 @@ export type CallableNetwork = {
   readonly head: Pick<Head, "loneView" | "batchView">;
   /** undefined where no chain is followed. */
   readonly chain: Pick<ViewSource, "view"> | undefined;
+  /** Calls `listener` when the followed chain may have changed. @returns A function that ends these calls. */
+  onUpdate(listener: () => void): () => void;
   /** undefined where no chain is followed. */
   readonly filters: CallContext["filters"];
   /** undefined where no chain is followed. */

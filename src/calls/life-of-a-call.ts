@@ -35,7 +35,7 @@ import { type Caller, factsFor, type SharedView, viewOf } from "./caller.ts";
 import { explained, type RpcResponse, refusal } from "./response.ts";
 
 export type LifeParts = {
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "sleep">;
   readonly metrics: Pick<Metrics, "callEnded" | "callSaved" | "callBounded">;
   readonly costs: Pick<Costs, "of">;
   readonly memory: Pick<MemoryBudget, "admitCall" | "admitBatch" | "isCalmFor">;

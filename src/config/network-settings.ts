@@ -6,6 +6,7 @@ import {
   amount,
   byteSize,
   duration,
+  inMs,
   METHOD_OR_PATTERN,
   mappingOf,
   oneOf,
@@ -79,6 +80,22 @@ const limits = z.strictObject({
     })
     .prefault({})
     .describe("Limits of traces."),
+  receipts: z
+    .strictObject({
+      wait: duration
+        .prefault("2s")
+        .describe(
+          "The time for which it waits when its caller names none (EIP-7966 recommends 2s).",
+        ),
+      most: duration
+        .prefault("1m")
+        .describe(
+          "The longest time for which it waits, whatever its caller names; timeouts.call may end before.",
+        ),
+    })
+    .prefault({})
+    .transform(inMs)
+    .describe("How long eth_sendRawTransactionSync waits for a receipt."),
   upstreamCalls: wholeNumber(1)
     .prefault(200)
     .describe(

@@ -102,6 +102,7 @@ describe("the shortest configuration", () => {
           limits: {
             logs: { blocks: 10_000, results: 10_000 },
             traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100, refunds: true },
+            receipts: { waitMs: 2_000, mostMs: 60_000 },
             upstreamCalls: 200,
             block: { bytes: 67_108_864, transactions: 100_000, logs: 250_000 },
             responseBytes: 268_435_456,

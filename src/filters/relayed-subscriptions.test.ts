@@ -50,13 +50,19 @@ const request = { signal: new AbortController().signal, delivery };
 function world({ perKey = 10, chain }: { perKey?: number; chain?: object } = {}) {
   const nodes = [new Announcer(), new Announcer()];
   const clock = new FakeClock();
-  const parts = { pool: { usable: () => nodes }, clock, chain } as never;
-  return { nodes, clock, relayed: new RelayedSubscriptions({ prefix: "eth", perKey }, parts) };
+  const counted: string[] = [];
+  const metrics = {
+    relayMoved: (network: string) => void counted.push(`${network} moved`),
+    relayRepeated: (network: string) => void counted.push(`${network} repeated`),
+  };
+  const parts = { pool: { usable: () => nodes }, clock, chain, metrics } as never;
+  const options = { network: "n", prefix: "eth", perKey } as const;
+  return { nodes, clock, counted, relayed: new RelayedSubscriptions(options, parts) };
 }
 
 describe("a relayed subscription", () => {
   it("goes on from another node, and tells once what both announce", async () => {
-    const { nodes, relayed } = world();
+    const { nodes, relayed, counted } = world();
     const { channel, pushed } = channelOf(async () => true);
     await relayed.begin(["newHeads"], request, channel);
     nodes[0]?.listener?.onEvent(Buffer.from('{"hash":"0x1"}'));
@@ -68,6 +74,100 @@ describe("a relayed subscription", () => {
     nodes[1]?.listener?.onEvent(Buffer.from('{"hash":"0x2"}'));
     await turn();
     expect(pushed).toEqual(['{"hash":"0x1"}', '{"hash":"0x2"}']);
+    expect(counted).toEqual(["n moved", "n repeated"]);
+  });
+
+  const payload = (number: number, index: number) => ({
+    payload_id: `0x${number}`,
+    index,
+    metadata: { block_number: number },
+  });
+  const log = (blockNumber: string, logIndex: string, more: object = {}) => ({
+    ...{ blockNumber, logIndex, transactionHash: "0xa", blockHash: `0x${logIndex}`, ...more },
+  });
+  const sent = (blockNumber: string, transactionIndex: string) => ({
+    ...{ hash: `${blockNumber}${transactionIndex}`, blockNumber, transactionIndex },
+  });
+  const block = (number: string, ...transactions: string[]) => ({
+    ...{ number, hash: `${number}${transactions.length}`, transactions },
+  });
+
+  /** `first` is said by a node that dies, `second` by the next one; `pushed` is the part of `second` that is pushed. */
+  it.each([
+    {
+      kind: "newFlashblocks",
+      first: [payload(100, 0), payload(100, 1), payload(100, 2)],
+      second: [payload(100, 1), payload(100, 2), payload(100, 3), payload(101, 0)],
+      pushed: [payload(100, 3), payload(101, 0)],
+    },
+    {
+      kind: "newFlashblocks", // only the first payload of a block names the block
+      first: [
+        { payload_id: "0x1", index: 0, base: { block_number: "0x64" } },
+        { payload_id: "0x1", index: 4 },
+      ],
+      second: [
+        { payload_id: "0x1", index: 3 },
+        { payload_id: "0x1", index: 4 },
+        { payload_id: "0x1", index: 5 },
+      ],
+      pushed: [{ payload_id: "0x1", index: 5 }],
+    },
+    {
+      kind: "newFlashblocks", // of nodes that push the block so far
+      first: [block("0x64", "a"), block("0x64", "a", "b")],
+      second: [block("0x63", "x"), block("0x64", "a"), block("0x64", "a", "b"), block("0x65", "c")],
+      pushed: [block("0x65", "c")],
+    },
+    {
+      kind: "pendingLogs",
+      first: [log("0x64", "0x0"), log("0x64", "0x9")],
+      second: [log("0x64", "0x9", { blockHash: "0xff" }), log("0x64", "0x3"), log("0x64", "0xa")],
+      pushed: [log("0x64", "0xa")],
+    },
+    {
+      kind: "newFlashblockTransactions",
+      first: [sent("0x64", "0x0"), sent("0x64", "0x5")],
+      second: [sent("0x64", "0x4"), sent("0x64", "0x5"), sent("0x64", "0x6")],
+      pushed: [sent("0x64", "0x6")],
+    },
+    {
+      kind: "newFlashblockTransactions", // their hashes alone
+      first: ["0xa", "0xb"],
+      second: ["0xb", "0xc"],
+      pushed: ["0xc"],
+    },
+  ])("of $kind repeats nothing and does not go back with another node %#", async (given) => {
+    const { nodes, relayed, counted } = world();
+    const { channel, pushed } = channelOf(async () => true);
+    await relayed.begin([given.kind], request, channel);
+    const say = async (node: number, items: readonly unknown[]): Promise<void> => {
+      for (const item of items) {
+        nodes[node]?.listener?.onEvent(Buffer.from(JSON.stringify(item)));
+        await turn();
+      }
+    };
+    await say(0, given.first);
+    Object.assign(nodes[0] ?? {}, { isAway: true });
+    nodes[0]?.listener?.onEnd();
+    await turn();
+    await say(1, given.second);
+    expect(pushed.map((each) => JSON.parse(each))).toEqual([...given.first, ...given.pushed]);
+    const dropped = given.second.length - given.pushed.length;
+    expect(counted).toEqual(["n moved", ...Array(dropped).fill("n repeated")]);
+  });
+
+  it("of Flashblocks goes on when the chain has gone back for good", async () => {
+    const { nodes, relayed, clock } = world();
+    const { channel, pushed } = channelOf(async () => true);
+    await relayed.begin(["newFlashblocks"], request, channel);
+    const say = (item: object) => nodes[0]?.listener?.onEvent(Buffer.from(JSON.stringify(item)));
+    say(payload(100, 5));
+    say(payload(90, 1));
+    await clock.advance(10_000);
+    say(payload(90, 2));
+    await turn();
+    expect(pushed.map((each) => JSON.parse(each))).toEqual([payload(100, 5), payload(90, 2)]);
   });
 
   it("closes the socket of a caller that takes nothing, before much waits for it", async () => {
@@ -127,6 +227,10 @@ describe("a relayed subscription", () => {
     for (const node of nodes) node.isAway = true;
     await expect(relayed.begin(["newHeads"], request, channel)).rejects.toMatchObject({
       code: -32601,
+    });
+    nodes.length = 0;
+    await expect(relayed.begin(["newHeads"], request, channel)).rejects.toMatchObject({
+      status: 503,
     });
     await turn();
     expect(channel.subscriptions).toBe(0);

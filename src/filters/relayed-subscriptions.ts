@@ -9,14 +9,17 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { repeat } from "../lib/waiting.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { SubscriptionListener } from "../upstream/connection/connection.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { FilterCaller } from "./filter-book.ts";
+import { FlashOrder } from "./flashblock-items.ts";
 import { newId } from "./kept-filters.ts";
 import { notificationsOf, type PushChannel } from "./subscription.ts";
 
 export type RelayedSubscriptionsOptions = {
+  readonly network: string;
   /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
   /** The most subscriptions of one key. */
@@ -25,7 +28,8 @@ export type RelayedSubscriptionsOptions = {
 
 export type RelayedSubscriptionsParts = {
   readonly pool: Pick<Pool, "usable">;
-  readonly clock: Pick<Clock, "sleep">;
+  readonly clock: Pick<Clock, "sleep" | "now">;
+  readonly metrics: Pick<Metrics, "relayMoved" | "relayRepeated">;
   /** The followed chain: subscriptions of `syncing` tell whether this chain is live. */
   readonly chain?: Pick<ViewSource, "view"> | undefined;
 };
@@ -62,12 +66,12 @@ export class RelayedSubscriptions {
     request: SubscribeRequest,
     channel: PushChannel,
   ): Promise<string> {
-    const { perKey, prefix } = this.#options;
+    const { perKey, ...options } = this.#options;
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
     if (own.length >= perKey) throw errors.tooManyFilters(perKey, "pushed");
     const id = newId();
     const ofKey = own[0]?.ofKey ?? { waitingBytes: 0 };
-    const relay = new Relay({ id, prefix, params }, { ...this.#parts, channel, ofKey });
+    const relay = new Relay({ ...options, id, params }, { ...this.#parts, channel, ofKey });
     this.#open.set(id, relay);
     channel.subscriptions += 1;
     void relay.ended.then(() => {
@@ -76,7 +80,8 @@ export class RelayedSubscriptions {
     });
     if (!(await relay.connect())) {
       relay.end();
-      throw errors.noPushSource();
+      // While no node can be asked, nobody knows which events nodes announce.
+      throw this.#parts.pool.usable().length === 0 ? errors.noUpstream() : errors.noPushSource();
     }
     request.delivery.onSent((wasSent) => (wasSent ? relay.run() : relay.end()));
     return id;
@@ -102,7 +107,7 @@ const REMEMBERED = 1_024;
 const MOST_MISSED = 128;
 const TRIED_AGAIN_AFTER_MS = 500;
 
-type RelayOptions = Pick<RelayedSubscriptionsOptions, "prefix"> & {
+type RelayOptions = Pick<RelayedSubscriptionsOptions, "prefix" | "network"> & {
   readonly id: string;
   readonly params: RelayedParams;
 };
@@ -129,6 +134,8 @@ class Relay {
   /** Events of a new upstream, held back while the relay fetches the missed events from that upstream. */
   #held: Buffer[] | undefined;
   readonly #told = new Set<string>();
+  /** undefined for subscriptions that are not about a block in the making. */
+  readonly #order: FlashOrder | undefined;
   /** The first block whose logs may not all be pushed. */
   #sinceBlock: number | undefined;
   #count = 0;
@@ -137,6 +144,7 @@ class Relay {
 
   constructor(options: RelayOptions, { channel, ofKey, ...parts }: RelayParts) {
     this.#options = options;
+    this.#order = FlashOrder.ofKind(options.params[0]);
     this.#parts = parts;
     this.channel = channel;
     this.ofKey = ofKey;
@@ -192,7 +200,11 @@ class Relay {
   async #stayConnected(): Promise<void> {
     while (!this.#signal.aborted) {
       await this.#lost;
-      if (this.#signal.aborted || (await this.connect())) continue;
+      if (this.#signal.aborted) return;
+      if (await this.connect()) {
+        this.#parts.metrics.relayMoved(this.#options.network);
+        continue;
+      }
       await this.#parts.clock.sleep(TRIED_AGAIN_AFTER_MS, this.#signal).catch(() => undefined);
     }
   }
@@ -247,10 +259,21 @@ class Relay {
   }
 
   #take(item: RawJson): void {
-    const members = membersOf(item);
-    const name = nameOf(members);
-    if (this.#signal.aborted || (name !== undefined && this.#told.has(name))) return;
+    const value = parsed(Buffer.from(item));
+    const members: Members = Object(value);
+    const flash = this.#order?.read(value);
+    const name = flash ? flash.name : nameOf(members);
+    if (this.#signal.aborted) return;
+    const nowMs = this.#parts.clock.now();
+    if (
+      (name !== undefined && this.#told.has(name)) ||
+      (flash && this.#order?.isLower(flash, nowMs))
+    ) {
+      this.#parts.metrics.relayRepeated(this.#options.network);
+      return;
+    }
     if (name !== undefined) this.#remember(name, members);
+    if (flash) this.#order?.told(value, flash, nowMs);
     this.#waiting.push(item);
     this.#countWaiting(item.length);
     this.#bound(this.#waiting.length);
@@ -310,7 +333,9 @@ function chainAsNode({
   chain,
   pool,
   clock,
-}: RelayedSubscriptionsParts & { readonly chain: Pick<ViewSource, "view"> }): Node {
+}: Omit<RelayedSubscriptionsParts, "metrics"> & {
+  readonly chain: Pick<ViewSource, "view">;
+}): Node {
   const announce = async ({ onEvent, onEnd }: SubscriptionListener, signal: Signal) => {
     let [wasLive, last] = [true, 0];
     const look = async (): Promise<void> => {

@@ -241,6 +241,15 @@ export const errors = {
     ),
   chainMoves: () => unavailable("the chain changes faster than it can be read, try again"),
 
+  // Transactions.
+  /** EIP-7966: the transaction was sent, and has no receipt yet. @param hash The transaction's hash. */
+  notMinedInTime: (ms: number, hash: string) =>
+    new RpcError(
+      4,
+      `The transaction was added to the mempool but wasn't processed in ${ms / 1000}s.`,
+      { data: hash },
+    ),
+
   // Traces.
   transactionNotFound: () => new RpcError(-32000, "transaction not found"),
   /** @param what The exceeded limit with its unit, such as "2500000 steps". */

@@ -34,7 +34,8 @@ describe("the catalogue", () => {
     { of: "evm", name: "net_listening", want: 1 }, // passed on unchanged, like the next three
     { of: "evm", name: "trace_blockOpcodeGas", want: 25 },
     { of: "evm", name: "eth_simulateV1", want: 5 },
-    { of: "evm", name: "eth_sendRawTransactionSync", want: 3 },
+    { of: "evm", name: "eth_sendBundle", want: 3 },
+    { of: "evm", name: "eth_sendRawTransactionSync", want: 5 },
     { of: "conflux", name: "cfx_getLogs", want: 10 },
     { of: "conflux", name: "cfx_epochNumber", want: 1 },
     { of: "conflux", name: "web3_sha3", want: 1 },

@@ -94,6 +94,46 @@ describe("what is done by asking", () => {
   });
 
   it.each([
+    ...[
+      "eth_sendRawTransaction",
+      "eth_sendRawTransactionSync",
+      "eth_sendRawTransactionConditional",
+    ],
+    ...[
+      "cfx_sendRawTransaction",
+      "eth_sendBundle",
+      "eth_sendUserOperation",
+      "eea_sendRawTransaction",
+    ],
+    ...["eth_callBundle", "eth_estimateGasBundle", "mev_simBundle", "trace_rawTransaction"],
+    ...[
+      "debug_traceBlock",
+      "debug_batchSendRawTransaction",
+      "zks_sendRawTransactionWithDetailedOutput",
+    ],
+    ...["klay_traceRawTransaction", "nobodys_simulateBundle", "nobodys_decodeSignedTransaction"],
+  ])("%s carries signed transactions", (name) => {
+    expect(named(name)).toMatchObject({ carriesSigned: true });
+  });
+
+  it("shows a transaction that is only executed to no second node beside a slow one", () => {
+    for (const name of ["eth_callBundle", "mev_simBundle", "trace_rawTransaction"])
+      expect(named(name)).toMatchObject({ isHedgeable: false, isRepeatable: true });
+  });
+
+  it.each([
+    ...["eth_call", "eth_callMany", "eth_simulateV1", "eth_getRawTransactionByHash"],
+    ...[
+      "debug_getRawTransaction",
+      "debug_traceBlockByHash",
+      "klay_getRawTransaction",
+      "trace_call",
+    ],
+  ])("%s carries no signed transaction", (name) => {
+    expect(named(name)).toMatchObject({ carriesSigned: false });
+  });
+
+  it.each([
     { name: "eth_call", isBatchable: true, isMergeable: true },
     { name: "eth_getFilterChanges", isBatchable: true, isMergeable: false },
     { name: "net_listening", isBatchable: true, isMergeable: false },

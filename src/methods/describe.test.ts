@@ -126,7 +126,7 @@ describe("docs/METHODS.md", () => {
   it.each([
     "| `debug_setHead` | node control | its full name | 3 |",
     "| `debug_traceBlock` | read | pattern, group debugTrace | 25 |",
-    "| `eth_sendRawTransactionSync` | write | pattern | 3 |",
+    "| `eth_sendBundle` | write | pattern | 3 |",
     "| `eth_signTransaction` | signing | never | 3 |",
     "| `admin_addPeer` | node control | never | 3 |",
     "| `pos_stop_voting` | node control | its full name | 3 |",

@@ -103,8 +103,12 @@ function askPinned(
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   if (!chain) {
     // Nodes that seem to lack the block are asked last also where no chain is followed.
-    const params = paramsAt(call, block, context);
-    return withHandlers(context.ask(method, params, { block: number }), call, context);
+    const options = block === "pending" ? PENDING : { block: number };
+    return withHandlers(
+      context.ask(method, paramsAt(call, block, context), options),
+      call,
+      context,
+    );
   }
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
@@ -124,6 +128,8 @@ function askPinned(
     );
 }
 
+const PENDING: CallOptions = { isPending: true };
+
 /** An upstream other than the followed one may lag, so its null is cross-checked. */
 function askByNumber(
   method: string,
@@ -132,7 +138,8 @@ function askByNumber(
   context: CallContext,
 ): Promise<Buffer> {
   const params = paramsAt(call, block, context);
-  const answer = context.ask(method, params, { crossCheck: BY_NULL, block: number });
+  const isPending = block === "pending";
+  const answer = context.ask(method, params, { crossCheck: BY_NULL, block: number, isPending });
   return withHandlers(answer, call, context);
 }
 

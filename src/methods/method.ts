@@ -114,6 +114,8 @@ export type CallContext = {
   headView(): HeadView;
   /** The followed chain; undefined where no chain is followed, and while it catches up. */
   readonly chain: ChainView | undefined;
+  /** Begins to wait for the followed chain to change. @param ms The longest time; the call's deadline may come earlier. */
+  waitForChain(ms: number): ChainWait;
   /** The filters over the followed chain; undefined where no chain is followed. */
   readonly filters: Pick<FilterBook, "begin" | "changes" | "criteria" | "remove"> | undefined;
   /** The subscriptions to the followed chain; undefined where no chain is followed. */
@@ -170,6 +172,22 @@ export type CallContext = {
   describe(): string;
 };
 
+/** A call's wait for the followed chain to change. */
+export type ChainWait = {
+  /** The time of the whole wait, in milliseconds. */
+  readonly ms: number;
+  /**
+   * The followed chain now, which may be newer than the call's own view; undefined where no chain is followed, and while
+   * the nodes may be ahead of it.
+   */
+  view(): ChainView | undefined;
+  /**
+   * Waits for a change of the chain, for `mostMs` at most; where no chain is followed, for `mostMs`.
+   * @returns false when the whole time is over, or when nobody waits for the answer any more.
+   */
+  next(mostMs: number): Promise<boolean>;
+};
+
 /** The provenance of an answer that a node gave and nothing proves. */
 export const FROM_NODES: Provenance = { source: "upstream", proof: "none" };
 
@@ -211,7 +229,7 @@ export function storedPart(
 export type NetworkFacts = Pick<NetworkSettings, "family" | "chainId"> &
   Partial<Pick<NetworkSettings, "proof" | "totalDifficulty" | "pending">> & {
     readonly name: string;
-    readonly limits: Pick<NetworkSettings["limits"], "upstreamCalls" | "traces"> & {
+    readonly limits: Pick<NetworkSettings["limits"], "upstreamCalls" | "traces" | "receipts"> & {
       /** `rule` says that `blocks` is the key's own limit. */
       readonly logs: NetworkSettings["limits"]["logs"] & { readonly rule?: "logs" };
     };

@@ -44,6 +44,13 @@ export function withWholePosition(result: Buffer, isPending = false): RawJson {
   return JSON.stringify(withoutPosition(JSON.parse(result.toString("utf8"))));
 }
 
+/** Some nodes give a pending transaction a receipt without a block. */
+export function nullWhenPending(result: Buffer): RawJson {
+  if (isNull(result)) return result;
+  const [blockHash] = findMembers(result, ["blockHash"]) ?? [];
+  return hasValue(result, blockHash) ? result : "null";
+}
+
 /** Whether the member exists and is not null. */
 export const hasValue = (json: Buffer, span: Span | undefined): boolean =>
   span !== undefined && json[span.start] !== 0x6e; // 0x6e is the n of null

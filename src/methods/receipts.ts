@@ -19,7 +19,7 @@ import {
 } from "./block-lookup.ts";
 import { askByHash, nullWhenUnknown } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, type Method, storedPart } from "./method.ts";
-import { chainReaching, hasValue } from "./pending.ts";
+import { chainReaching, nullWhenPending } from "./pending.ts";
 
 /** One method under two names: the specification's, and the one that most nodes use today. */
 const receiptsByBlock = (name: string): Method =>
@@ -77,13 +77,6 @@ async function findReceipt(transactionHash: string, context: CallContext): Promi
   if (chain === "old") return nullWhenPending(result);
   if (chain === "pending") return "null";
   return ownedJson(storedPart("receipt", transactionHash, context, chain) ?? "null");
-}
-
-/** Some nodes give a pending transaction a receipt without a block. */
-function nullWhenPending(result: Buffer): AnswerJson {
-  if (isNull(result)) return result;
-  const [blockHash] = findMembers(result, ["blockHash"]) ?? [];
-  return hasValue(result, blockHash) ? result : "null";
 }
 
 type Asking = Pick<CallContext, "ask">;

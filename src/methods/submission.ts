@@ -3,9 +3,9 @@
 // itself, and believes no node that answers another hash.
 
 import type { SignedHash } from "../evm/transaction-hash.ts";
-import { data, hash as transactionHash } from "../evm/values.ts";
+import { data, isHash, hash as transactionHash } from "../evm/values.ts";
 import { findMembers } from "../jsonrpc/members.ts";
-import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { parsed, type RawJson } from "../jsonrpc/raw-json.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Arrival } from "../upstream/asking/call-options.ts";
 import { MAY_LAG, nullWhenUnknown } from "./forwarding.ts";
@@ -23,6 +23,8 @@ export const SENDING = {
 } as const;
 
 export type Submission = {
+  /** The parameters for the nodes as JSON; left out: those of the call. */
+  readonly paramsJson?: string;
   /** The name of the method that sends a transaction. */
   readonly send: string;
   /** The name of the method that finds a transaction by its hash. */
@@ -30,26 +32,49 @@ export type Submission = {
   readonly signed: SignedHash;
 };
 
+/** A transaction that a node has. */
+export type Sent = {
+  /** Its hash; the node's own one for a type that only some network knows. */
+  readonly hash: string;
+  /** The hash as JSON. */
+  readonly json: RawJson;
+  /** Whether a node may have had it before, or may have taken it from an attempt whose answer was lost. */
+  readonly isRepeated: boolean;
+};
+
 /**
  * Sends a signed transaction.
- * @returns Its hash as JSON, once a node has it; the node's own hash for a type that only some network knows.
+ * @returns The answer of a method that sends: the hash as JSON, once a node has the transaction.
  * @throws RpcError The node's refusal, when no node has the transaction.
  */
-export async function submit(submission: Submission, context: CallContext): Promise<RawJson> {
+export const submit = async (submission: Submission, context: CallContext): Promise<RawJson> =>
+  (await send(submission, context)).json;
+
+/** As `submit`. */
+export async function send(submission: Submission, context: CallContext): Promise<Sent> {
   const { hash, isCertain } = submission.signed;
   const isFalse = (json: Buffer): boolean => isCertain && !isHashIn(json, hash);
+  const { paramsJson = context.paramsJson } = submission;
   try {
-    const result = await context.ask(submission.send, context.paramsJson, { isFalse, arrivalOf });
-    return isCertain ? JSON.stringify(hash) : result;
+    const result = await context.ask(submission.send, paramsJson, { isFalse, arrivalOf });
+    return isCertain ? sent(hash) : { ...sent(foreignHash(result) ?? hash), json: result };
   } catch (thrown) {
     const meaning = thrown instanceof RpcError ? meaningOfError(thrown) : "refused";
     if (meaning === "refused") throw thrown;
     const found = await lookFor(hash, submission.find, context);
     // Nethermind also says "already known" of a transaction that it refused since the last block, hence the look-up.
     const isTrusted = meaning === "known" && found === "unanswered" && isCertain;
-    if (found === "found" || isTrusted) return JSON.stringify(hash);
+    if (found === "found" || isTrusted) return { ...sent(hash), isRepeated: true };
     throw thrown;
   }
+}
+
+const sent = (hash: string): Sent => ({ hash, json: JSON.stringify(hash), isRepeated: false });
+
+/** The hash that a node computed. */
+function foreignHash(result: Buffer): string | undefined {
+  const told = parsed(result);
+  return isHash(told) ? told.toLowerCase() : undefined;
 }
 
 /** Whether the node found this very transaction: a node that answers wrong hashes may give any transaction. */

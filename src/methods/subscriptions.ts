@@ -6,7 +6,7 @@ import { logFilter } from "../evm/log-filter.ts";
 import { quantity } from "../evm/values.ts";
 import type { FilterQuestion } from "../filters/filter-record.ts";
 import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 
@@ -60,7 +60,10 @@ function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
         ),
       },
       result: quantity,
-      contractsOf: ([kind, criteria]) => (kind === "logs" ? contractsOfLogs([criteria]) : []),
+      contractsOf: ([kind, criteria]) => {
+        if (LOG_KINDS.has(String(kind))) return contractsOfLogs([criteria]);
+        return Object.hasOwn(family.kinds, String(kind)) ? [] : undefined;
+      },
       answer: (args, context) => subscribe(Object.values(args), family, context),
     }),
     defineMethod({
@@ -91,7 +94,11 @@ async function subscribe(
   // A subscription that a node makes ends with its socket, so no caller can resume it.
   if (!subscriptions || !asked) {
     if (resume !== undefined) throw errors.subscriptionNotFound();
-    return `"${await relayed.begin(params, context, channel)}"`;
+    const isOwn = Object.hasOwn(family.kinds, params[0]);
+    const begun = isOwn
+      ? relayed.begin(params, context, channel)
+      : beginForeign(params, family.prefix, context);
+    return `"${await begun}"`;
   }
   const id =
     resume === undefined
@@ -99,6 +106,27 @@ async function subscribe(
       : await subscriptions.resume({ ...resume, asked }, context, channel);
   return `"${id}"`;
 }
+
+/** Begins a subscription of a kind that only nodes know. @throws RpcError -32602 when no node has the kind. */
+async function beginForeign(
+  params: RelayedParams,
+  prefix: SubscriptionFamily["prefix"],
+  context: CallContext,
+): Promise<string> {
+  const method = `${prefix}_subscribe`;
+  if (!KIND.test(params[0])) throw errors.noSuchSubscription();
+  await context.payFor(method); // callers may invent kinds, and each is a question to nodes
+  try {
+    return await context.relayed.begin(params, context, channelOf(method, context));
+  } catch (thrown) {
+    throw isMethodMissing(thrown) ? errors.noSuchSubscription() : thrown;
+  }
+}
+
+/** The names of kinds that nodes have, such as newFlashblocks. */
+const KIND = /^[a-z]\w{0,63}$/i;
+/** The kinds whose argument is a filter of logs. */
+const LOG_KINDS: ReadonlySet<string> = new Set(["logs", "pendingLogs"]);
 
 /** @throws RpcError when the call came over HTTP. */
 function channelOf(method: string, { channel }: CallContext): NonNullable<CallContext["channel"]> {
@@ -130,12 +158,13 @@ type Question = {
 function questionOf(name: string, given: readonly unknown[], family: SubscriptionFamily): Question {
   const { kinds, criteria, members } = family;
   const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
-  if (kind === undefined) throw errors.noSuchSubscription();
   const values = given.filter((value) => value !== undefined && value !== null);
   const resume = resumeOf(values);
+  if (kind === undefined && !LOG_KINDS.has(name))
+    return { asked: undefined, params: [name, ...values], resume };
   const [wanted, ...surplus] = resume ? values.slice(0, -1) : values;
   if (surplus.length > 0) throw errors.tooManyArguments(resume ? 3 : 2);
-  if (kind !== "logs")
+  if (kind !== undefined && kind !== "logs")
     return { asked: kind(wanted), params: wanted === undefined ? [name] : [name, wanted], resume };
   const checked = criteria.safeParse(wanted ?? {});
   if (!checked.success)
@@ -144,8 +173,8 @@ function questionOf(name: string, given: readonly unknown[], family: Subscriptio
     const value = (wanted as Record<string, unknown> | undefined)?.[member];
     return value === undefined || value === null ? [] : [[member, value] as const];
   });
-  const asked = { kind, criteria: Object.fromEntries(kept) };
-  return { asked, params: [name, asked.criteria], resume };
+  const asked = { kind: "logs", criteria: Object.fromEntries(kept) } as const;
+  return { asked: kind && asked, params: [name, asked.criteria], resume };
 }
 
 /** The question of a kind that takes no argument, except the empty object that some clients send. */

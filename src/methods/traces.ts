@@ -136,6 +136,7 @@ export const traceMethods = [
   defineForwarded({
     name: "trace_rawTransaction",
     ...TRACE,
+    carriesSigned: true,
     summary: "Executes a signed transaction without sending it, and returns the requested traces.",
     params: { transaction: data, traceTypes },
     result: replay,

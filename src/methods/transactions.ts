@@ -1,19 +1,34 @@
-// Methods that find a transaction by its hash or its position in a block, and the method that sends one.
+// Methods that find a transaction by its hash or its position in a block, and those that send one.
+import { z } from "zod";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
-import { transaction } from "../evm/results.ts";
+import { receipt, transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
-import { hash, quantity, toNumber } from "../evm/values.ts";
+import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import { type BorrowedJson, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
+import { conditionedContracts } from "../namespaces/read-contracts.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
 import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./forwarding.ts";
 import { type CallContext, defineMethod, fromStore, storedPart } from "./method.ts";
 import { chainReaching, withWholePosition } from "./pending.ts";
-import { SENDING, submit } from "./submission.ts";
+import { receiptOf, waitMsOf } from "./receipt-wait.ts";
+import { SENDING, send, submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };
 
 const LOOKUP = { workKind: "blocks", cost: 3 } as const;
+
+const waitTime = z
+  .union([z.number(), z.string()], { error: "want a number of milliseconds" })
+  .describe(
+    "How long the gateway waits for the receipt, in milliseconds: a number or a Quantity. Left out, or no positive integer: `limits.receipts.wait`, 2 s.",
+  );
+
+const conditions = z
+  .looseObject({}, { error: "want an object of conditions" })
+  .describe(
+    "Such as knownAccounts, blockNumberMin, blockNumberMax, timestampMin and timestampMax; the node checks them.",
+  );
 
 type Indexed = { readonly index: string };
 
@@ -70,6 +85,37 @@ export const transactionMethods = [
       const sent = await submit({ ...methods, signed: hashOfSigned(raw) }, context);
       context.chain?.hurry(); // a development node has mined it already
       return sent;
+    },
+  }),
+  defineMethod({
+    name: "eth_sendRawTransactionSync",
+    ...SENDING,
+    cost: 5, // sends the transaction, and reads its receipt
+    summary:
+      "Sends a signed transaction and returns its receipt once it is in a block (EIP-7966); error 4, with the hash as data, when that takes too long.",
+    params: { transaction: data, timeout: waitTime.optional() },
+    result: receipt,
+    answer: async ({ transaction: raw, timeout }, context) => {
+      const submission = {
+        ...methods,
+        signed: hashOfSigned(raw),
+        paramsJson: JSON.stringify([raw]),
+      };
+      const sent = await send(submission, context);
+      const wait = context.waitForChain(waitMsOf(timeout, context.network.limits.receipts));
+      return receiptOf(sent, wait, context);
+    },
+  }),
+  defineMethod({
+    name: "eth_sendRawTransactionConditional",
+    ...SENDING,
+    summary:
+      "Sends a signed transaction that is included only under the given conditions (ERC-7796), by nodes that have the method, and returns its hash.",
+    params: { transaction: data, conditions },
+    contractsOf: conditionedContracts,
+    answer: ({ transaction: raw }, context) => {
+      const conditional = { ...methods, send: "eth_sendRawTransactionConditional" };
+      return submit({ ...conditional, signed: hashOfSigned(raw) }, context);
     },
   }),
 ];

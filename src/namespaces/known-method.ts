@@ -6,6 +6,7 @@ import {
   contractAt,
   contractsOfLogs,
   noContract,
+  noContractWithFlag,
   tracedCall,
   tracedTransaction,
 } from "./read-contracts.ts";
@@ -47,12 +48,17 @@ export type WorkKind =
   | "execution" // calls that are run
   | "logs"
   | "traces"
-  | "submission" // goes only to private nodes where there are any
+  | "submission"
   | "other";
 
 /** How the gateway may ask nodes for a method. The traits travel with each call, so no code has to read the name. */
 export type MethodTraits = {
   readonly workKind: WorkKind;
+  /**
+   * The parameters have a signed transaction, which anybody who sees it can send: the call goes only to the nodes that
+   * transactions are sent to.
+   */
+  readonly carriesSigned: boolean;
   /** Asking twice, even two nodes, has no other effect than asking once: the gateway retries at another node. */
   readonly isRepeatable: boolean;
   /** The gateway may ask a second node beside a slow one. */
@@ -87,9 +93,11 @@ export function traitsFor(
   kind: MethodKind,
   {
     workKind,
+    carriesSigned = workKind === "submission",
     isStateful = false,
     isRepeatable = opensByPattern(kind) && !isStateful,
-    isHedgeable = isRepeatable,
+    // A transaction that is only executed is shown to no more nodes than answer the call.
+    isHedgeable = isRepeatable && (!carriesSigned || workKind === "submission"),
     isBatchable = kind === "read",
     isMergeable = false,
     isNullNoBlock = false,
@@ -99,7 +107,7 @@ export function traitsFor(
   }: DeclaredTraits,
 ): MethodTraits {
   return {
-    ...{ workKind, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
+    ...{ workKind, carriesSigned, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
     ...{ isNullNoBlock, isOfChain, quotesCaller, tellsHead },
   };
 }
@@ -129,7 +137,9 @@ const WORDS: Readonly<Record<string, Words>> = {
   execution: { workKind: "execution", cost: 5 },
   logs: { workKind: "logs", cost: 10 },
   traces: { workKind: "traces", cost: 25 },
+  signed: { carriesSigned: true },
   "no contract": { contractsOf: noContract },
+  "no contract with a flag": { contractsOf: noContractWithFlag },
   "contract first": { contractsOf: contractAt(0) },
   "contract of the filter": { contractsOf: contractsOfLogs },
   "called contract": { contractsOf: calledWithoutOverrides },
@@ -174,7 +184,8 @@ function methodsOf(
   const workKind = kind === "write" ? "submission" : "other";
   const isOfChain = speaksOfChain(namespace);
   const traits = traitsFor(kind, { workKind, isOfChain, quotesCaller: true, ...given });
-  const guarded = contractsOf === noContract ? {} : { contractsOf };
+  // A write answers only about its own transaction.
+  const guarded = kind === "write" && contractsOf === noContract ? {} : { contractsOf };
   const prefix = namespace === "-" ? "" : `${namespace}_`;
   return names
     .split(" ")

@@ -19,7 +19,8 @@ const clients = listed(
   "evm",
   `
 erigon read (no contract): blockNumber forks watchTheBurn
-erigon read (blocks, no contract): getBlockByTimestamp getHeaderByHash getHeaderByNumber
+erigon read (blocks, no contract): getHeaderByHash getHeaderByNumber
+erigon read (blocks, no contract with a flag): getBlockByTimestamp
 erigon read (logs, contract of the filter): getLogs getLatestLogs
 erigon read (logs): getLogsByHash
 erigon read (blocks, cost 10): getBlockReceiptsByBlockHash
@@ -99,8 +100,9 @@ zkevm read (execution): estimateCounters
 bor read (no contract): getAuthor getCurrentProposer getCurrentValidators getRootHash getSigners getSignersAtHash
   getSnapshot getSnapshotAtHash getSnapshotProposer getSnapshotProposerSequence
 # Scroll, Taiko.
-scroll read (blocks, no contract): getBlockByHash getBlockByNumber getFirstQueueIndexNotInL2Block getL1MessageByIndex
-  getNumSkippedTransactions getSkippedTransaction getSkippedTransactionHashes
+scroll read (blocks, no contract with a flag): getBlockByHash getBlockByNumber
+scroll read (blocks, no contract): getFirstQueueIndexNotInL2Block getL1MessageByIndex getNumSkippedTransactions
+  getSkippedTransaction getSkippedTransactionHashes
 scroll read (no contract): getLatestRelayedQueueIndex syncStatus
 scroll read (execution): estimateL1DataFee
 taiko read (no contract): headL1Origin l1OriginByID
@@ -133,26 +135,26 @@ eth read (blocks, no contract): getHeaderByHash getHeaderByNumber getMinerDataBy
 eth read (state, contract first): getAccount getAccountInfo
 eth read (blocks): getBlockAccessListByBlockHash getBlockAccessListByBlockNumber pendingTransactions
 eth read (state): getAccountPendingTransactions getStorageValues getTxWitness getWitness
-eth read (execution): callBundle callMany estimateGasBundle fillTransaction simulateV1
+eth read (execution): callMany fillTransaction simulateV1
+eth read (execution, signed): callBundle estimateGasBundle
 # ERC-4337 bundlers.
 eth read (blocks, no contract): getUserOperationByHash getUserOperationReceipt
 eth read (no contract): supportedEntryPoints
 eth read (execution): estimateUserOperationGas
 eth write (no contract): sendUserOperation
-eth write (no contract): sendRawTransactionSync sendRawTransactionConditional sendPrivateRawTransaction
-  sendPrivateTransaction cancelPrivateTransaction
+eth write (no contract): sendPrivateRawTransaction sendPrivateTransaction cancelPrivateTransaction
 # Bundles.
 eth write: sendBundle sendMegabundle sendEndOfBlockBundle cancelBundle
 mev write: sendBundle
-mev read (execution): simBundle
+mev read (execution, signed): simBundle
 # The node's own mining and keys.
 eth node control: getWork submitWork submitHashrate submitTransaction
 eth signing: sign signTransaction signTypedData signTypedData_v3 signTypedData_v4 sendTransaction sendTransactionSync
   sendUnsignedTransaction resend requestAccounts
 # Of single chains: Polygon, BNB Smart Chain, Avalanche.
 eth read (no contract): health getChainConfig getActiveRulesAt getActivePrecompilesAt suggestPriceOptions feeConfig
-eth read (blocks, no contract): getRootHash getFinalizedBlock getFinalizedHeader getBlobSidecars
-  getBlobSidecarByTxHash getBorBlockReceipt getTransactionDataAndReceipt
+eth read (blocks, no contract): getRootHash getFinalizedHeader getBorBlockReceipt getTransactionDataAndReceipt
+eth read (blocks, no contract with a flag): getFinalizedBlock getBlobSidecars getBlobSidecarByTxHash
 eth read (execution): callDetailed getAssetBalance
 
 net read (chain, cost 1, no contract): listening peerCount
@@ -169,7 +171,9 @@ txpool read: content contentFrom inspect besuTransactions besuPendingTransaction
 # Questions, and levers that stop a node, wind it back, or write files beside it.
 debug read (traces, traced transaction): traceTransaction
 debug read (traces, traced call): traceCall
-debug read (traces): traceBadBlock traceBlock traceBlockByHash traceBlockByNumber traceCallMany
+# The parameter is a whole block with its transactions, which may not be published yet.
+debug read (traces, signed): traceBlock
+debug read (traces): traceBadBlock traceBlockByHash traceBlockByNumber traceCallMany
   traceTransactionByBlockAndIndex traceTransactionByBlockhashAndIndex traceTransactionInBlockByHash
   traceTransactionInBlockByIndex
 debug read (traces, no contract): getRawHeader getRawTransaction
@@ -198,7 +202,8 @@ const conflux = listed(
   `
 cfx read (no contract): clientVersion getBestBlockHash getConfirmationRiskByHash
 cfx read (chain, no contract): feeHistory maxPriorityFeePerGas
-cfx read (blocks, no contract): getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo
+cfx read (blocks, no contract with a flag): getBlockByBlockNumber
+cfx read (blocks, no contract): getBlockByHashWithPivotAssumption getBlockRewardInfo
   getPoSRewardByEpoch getSkippedBlocksByEpoch
 cfx read (state, no contract): checkBalanceAgainstTransaction getAccumulateInterestRate getCollateralInfo getFeeBurnt
   getInterestRate getParamsFromVote getPoSEconomics getSupplyInfo
@@ -327,8 +332,12 @@ export function unknownMethod(name: string, family: Family): KnownMethod {
   const isRepeatable = !ACTS.test(name);
   const isBatchable = isRepeatable && workKind !== "submission";
   const [namespace = ""] = name.split("_");
+  const carriesSigned = workKind === "submission" || SIGNED.test(name);
   const isOfChain = speaksOfChain(namespace);
-  const declared = { workKind, isRepeatable, isBatchable, isOfChain, quotesCaller: true };
+  const declared = {
+    ...{ workKind, carriesSigned, isRepeatable, isBatchable, isOfChain },
+    quotesCaller: true,
+  };
   const cost = workKind === "traces" ? 25 : 3; // as for known methods: traces replay transactions, which is expensive
   const traits = traitsFor("write", declared);
   return { name, family, kind: "write", cost, contractsOf: anyContract, ...traits };
@@ -343,6 +352,9 @@ const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/_get(Balance|Code|Storage|Account|Proof|Nonce|TransactionCount)/, "state"],
   [/Block|Transaction|Receipt|Epoch/, "blocks"],
 ];
+
+/** Names of methods that take signed transactions, to execute or to decode them. */
+const SIGNED = /^(?!.*_get).*(raw_?(signed)?transaction|signed_?transaction|bundle)/i;
 
 /** Verbs of methods that must not be repeated. A signed transaction may be sent twice: it is executed once. */
 const ACTS =

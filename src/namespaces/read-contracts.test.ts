@@ -143,9 +143,75 @@ describe("the contracts that a call reads", () => {
   it.each(["net_listening", "eth_protocolVersion", "eth_getHeaderByNumber", "cfx_getSupplyInfo"])(
     "are none of %s, which is not declared",
     (name) => {
-      expect(method(name).contractsOf).toBeUndefined();
+      expect(method(name).contractsOf?.([])).toEqual([]);
     },
   );
+
+  const code = { [A]: { code: "0x60" } };
+
+  it.each([
+    // State overrides are the second parameter here.
+    ["linea_estimateGas", [{ to: A }], [A]],
+    ["linea_estimateGas", [{ to: A }, "latest"], [A]],
+    ["linea_estimateGas", [{ to: A }, code], undefined],
+    ["zks_estimateFee", [{ to: A }, code], undefined],
+    ["zks_estimateGasL1ToL2", [{ to: A }, code], undefined],
+    ["zks_estimateFee", [{ to: A, eip712Meta: { paymasterParams: { paymaster: B } } }], undefined],
+    ["zkevm_getBatchByNumber", ["0x1"], []],
+    ["zkevm_getBatchByNumber", ["0x1", false], []],
+    ["zkevm_getBatchByNumber", ["0x1", true], undefined],
+    ["zkevm_getFullBlockByNumber", ["0x1", true], undefined],
+    ["scroll_getBlockByNumber", ["0x1", true], []],
+    ["eth_getFinalizedBlock", [1, true], []],
+    ["eth_getHeaderByNumber", ["latest"], []],
+    ["eth_getHeaderByNumber", ["latest", { withReceipts: "0x1" }], undefined],
+    ["debug_getRawHeader", [{ blockHash: "0x1", requireCanonical: true }], []],
+    ["cfx_feeHistory", ["0x1", "latest_state", [10, 90]], []],
+    ["eth_call", [{ to: A }, "latest", null, null, code], undefined],
+    ["eth_call", [{ to: A }, code], undefined],
+    ["eth_call", [{ to: A }, { blockHash: "0x1", requireCanonical: true }], [A]],
+    ["eth_call", [{ to: A, authorizationList: [{ address: B }] }], undefined],
+    ["eth_call", [{ to: A, accessList: [], maxFeePerGas: "0x1" }], [A]],
+    ["eth_getCode", [A, { blockNumber: "0x1" }], [A]],
+    ["eth_getCode", [A, "latest", code], undefined],
+    ["eth_getProof", [A, ["0x1"], "latest"], [A]],
+    ["zks_getProof", [A, ["0x1"], 7], [A]],
+    ["eth_getAccount", [A, "latest", { contracts: [B] }], undefined],
+    ["trace_call", [{ to: A }, ["trace"], "latest"], [A]],
+    ["trace_call", [{ to: A }, ["trace"], "latest", code], undefined],
+    ["trace_callMany", [[[{ to: A }, ["trace"], code]]], undefined],
+    ["trace_callMany", [[[{ to: A }, ["trace"]]], "latest", code], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", {}, code], undefined],
+    ["debug_traceCall", [{ to: A }, code], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { precompiles: code }], undefined],
+    ["debug_traceTransaction", ["0x00", { tracer: "callTracer", timeout: "5s" }], []],
+    ["debug_traceTransaction", ["0x00", { stateOverrides: code }], undefined],
+    ["debug_traceTransaction", ["0x00", {}, code], undefined],
+    ["eth_getLogs", [{ address: A, fromBlock: "0x1", topics: [null] }], [A]],
+    ["eth_getLogs", [{ address: A, addresses: [B] }], undefined],
+    ["eth_getLogs", [{ address: A }, { address: { also: B } }], undefined],
+    ["erigon_getLatestLogs", [{ address: A }, { logCount: 5, ignoreTopicsOrder: true }], [A]],
+    ["eth_sendRawTransactionConditional", ["0x", {}], []],
+    ["eth_sendRawTransactionConditional", ["0x", { knownAccounts: { [B]: "0x1" } }], [B]],
+    ["eth_sendRawTransactionConditional", ["0x", { KnownAccounts: { [B]: "0x1" } }], undefined],
+    ["eth_sendRawTransactionConditional", ["0x", { knownAccounts: [B] }], undefined],
+  ] as const)("of %s %j are %j, by the shapes of its parameters", (name, params, want) => {
+    expect(method(name).contractsOf?.(params)).toEqual(want);
+    expect(method(name).contractsOf).toBeDefined();
+  });
+
+  it("are told of no read that is passed on with a parameter of any other shape", () => {
+    const strange = [true, { code: "0x60" }, [{}], { to: B }];
+    const told = forwardedMethods
+      .filter(({ kind, contractsOf }) => kind === "read" && contractsOf)
+      .flatMap(({ name, contractsOf }) =>
+        [0, 1, 2, 3, 4]
+          .flatMap((before) => strange.map((odd) => [...Array(before).fill("0x1"), odd, {}, odd]))
+          .filter((params) => contractsOf?.(params) !== undefined)
+          .map((params) => `${name} ${JSON.stringify(params)}`),
+      );
+    expect(told).toEqual([]);
+  });
 });
 
 describe("methods that write", () => {

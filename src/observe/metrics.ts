@@ -98,6 +98,10 @@ const COUNTERS = {
     "Answers of a node that differed from the answer on which other vendors agreed.",
   "upstream_lies_total{network,upstream}":
     "Answers of a node that cannot be true, such as a wrong hash of a transaction.",
+  "relayed_subscriptions_moved_total{network}":
+    "Times that a subscription which a node makes moved on, since its node was lost.",
+  "relayed_notifications_dropped_total{network}":
+    "Notifications of nodes that were not pushed, since the caller had them already or had later ones.",
   "reorgs_total{network}":
     "Reorgs of the followed chain: times that some of its blocks were replaced.",
   "reorged_blocks_total{network}": "Blocks of the followed chain that reorgs replaced.",
@@ -426,6 +430,14 @@ export class Metrics {
   readonly upstreamAskedAgain = this.#counting<
     [network: string, why: "failed" | "cross-check" | "slow"]
   >("upstream_extra_attempts_total{network,why}");
+
+  readonly relayMoved = this.#counting<[network: string]>(
+    "relayed_subscriptions_moved_total{network}",
+  );
+
+  readonly relayRepeated = this.#counting<[network: string]>(
+    "relayed_notifications_dropped_total{network}",
+  );
 
   /** Counts an answer of the node that differs from the answer that other vendors agreed on. */
   upstreamDissented(network: string, upstream: string, evidence?: CaughtAt): void {

@@ -15,6 +15,7 @@ import { CallDriver, type CallDriverParts, type DriverEnds } from "./asking/call
 import type { CallEnds, CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
+import { PENDING_AGAIN_AFTER_MS, PendingReads } from "./asking/pending-reads.ts";
 import type { KnownReaches } from "./capabilities/capability-store.ts";
 import type { DrainMark } from "./drains.ts";
 import { HeadTimes } from "./health/head-times.ts";
@@ -48,6 +49,7 @@ export class Pool {
   /** The head in the last answer to a caller; a lower one is cross-checked before a caller gets it. */
   #lastHead = 0;
   readonly #network: NetworkCalls;
+  readonly #pendingReads: PendingReads;
   readonly #driverParts: CallDriverParts;
   /** The calls in flight that began with the present upstreams. */
   #callers = new UseCount();
@@ -66,6 +68,7 @@ export class Pool {
     this.#agreementOn = rulesByMethod(agreement);
     this.#heads = new HeadTimes(parts);
     this.#network = new NetworkCalls(options, { ...parts, pool: this });
+    this.#pendingReads = new PendingReads(parts);
     this.#driverParts = { clock: parts.clock, network: this.#network };
     this.#upstreams = upstreams.map((upstream) => this.#make(optionsOf(upstream, options)));
     parts.metrics.watchUpstreams(network, () => this.snapshots());
@@ -221,6 +224,39 @@ export class Pool {
     signal: Signal,
     ends: CallEnds,
     options: CallOptions = {},
+  ): void {
+    if (options.isPending && this.#hasOthers())
+      this.#beginPending({ method, paramsJson, options }, signal, ends);
+    else this.#begin(method, paramsJson, signal, ends, options);
+  }
+
+  /** Begins a call about the pending block or state, which asks again rather than go back. */
+  #beginPending(
+    call: { readonly method: string; readonly paramsJson: string; readonly options: CallOptions },
+    signal: Signal,
+    ends: CallEnds,
+    sinceMs = this.#parts.clock.now(),
+  ): void {
+    const { method, paramsJson, options } = call;
+    const read = this.#pendingReads.begin(options);
+    const again = (): void => {
+      if (signal.aborted) ends.failed(errors.upstreamTimeout());
+      else this.#beginPending(call, signal, ends, sinceMs);
+    };
+    const answered = (json: Buffer): void => {
+      if (read.show(json, sinceMs)) ends.answered(json);
+      else this.#parts.clock.after(PENDING_AGAIN_AFTER_MS, again);
+    };
+    const failed = (error: unknown): void => ends.failed(error);
+    this.#begin(method, paramsJson, signal, { answered, failed }, read.options);
+  }
+
+  #begin(
+    method: string,
+    paramsJson: string,
+    signal: Signal,
+    ends: CallEnds,
+    options: CallOptions,
   ): void {
     const { traits = this.#parts.traitsOf(method) } = options;
     const isUncertain = options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);

@@ -136,6 +136,16 @@ describe.skipIf(!isHere)("a transaction", () => {
     await mine();
   });
 
+  it("that is only simulated or traced is shown to the private node alone, too", async () => {
+    forget();
+    const raw = await sign(1n);
+    await ask(gateway.endpoint("discreet"), "eth_callBundle", [{ txs: [raw], blockNumber: "0x1" }]);
+    await ask(gateway.endpoint("discreet"), "trace_rawTransaction", [raw, ["trace"]]);
+    const saw = ({ calls }: ScriptedNode): boolean =>
+      calls.some(({ params }) => JSON.stringify(params).includes(raw));
+    expect([passing, hidden].map(saw)).toEqual([false, true]);
+  });
+
   it("goes to as many at once as `broadcast` says, never to a private one", async () => {
     forget();
     const raw = await sign(1n);

@@ -123,5 +123,5 @@ export async function startedPoolOf(scripts: Record<string, Script>) {
     parts.pool
       .call(method, "[]", signal, options)
       .then(String, (error) => `${error.status} ${error.code} ${error.message}`);
-  return { ...parts, outcome };
+  return { ...parts, scripts, outcome };
 }

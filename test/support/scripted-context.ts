@@ -1,9 +1,15 @@
 // The context of a call for tests: upstreams with scripted answers, and a head that does not change.
 
+import type { ChainView } from "../../src/chain/chain-view.ts";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { atOnce } from "../../src/lib/turns.ts";
 import { declaredMethods } from "../../src/methods/catalogue.ts";
-import { type CallContext, checkParams, type NetworkFacts } from "../../src/methods/method.ts";
+import {
+  type CallContext,
+  type ChainWait,
+  checkParams,
+  type NetworkFacts,
+} from "../../src/methods/method.ts";
 import { LearnedRange } from "../../src/upstream/learned-range.ts";
 
 /** The upstreams' answers by method. A function gets the parameters, and may throw. */
@@ -14,6 +20,8 @@ export type Surroundings = {
   /** An upstream's answer to a look for a newer head. */
   readonly newerHead?: number;
   readonly isBatch?: boolean;
+  /** The chains that a waiting call sees, one after the other; undefined: no chain is followed then. */
+  readonly chains?: readonly (Partial<ChainView> | undefined)[];
   readonly network?: Omit<Partial<NetworkFacts>, "limits"> & {
     readonly limits?: Partial<NetworkFacts["limits"]>;
   };
@@ -39,7 +47,7 @@ export async function call(
 export function contextOf(
   params: readonly unknown[],
   script: Script,
-  { head = 100, newerHead = head, isBatch = false, network }: Surroundings,
+  { head = 100, newerHead = head, isBatch = false, chains = [undefined], network }: Surroundings,
   asked: unknown[][],
 ): CallContext {
   return {
@@ -51,6 +59,7 @@ export function contextOf(
       limits: {
         upstreamCalls: 200,
         logs: { blocks: 50, results: 3 },
+        receipts: { waitMs: 2_000, mostMs: 10_000 },
         traces: { steps: 1000, bytes: 1_000_000, blocks: 10, refunds: true },
         ...network?.limits,
       },
@@ -65,6 +74,7 @@ export function contextOf(
         isBatch && reference === "latest" ? Promise.resolve(`0x${head.toString(16)}`) : reference,
     }),
     chain: undefined,
+    waitForChain: (ms) => waitThrough(chains, ms),
     filters: undefined,
     holder: "test",
     authorize: () => undefined,
@@ -100,6 +110,16 @@ export function contextOf(
       return json;
     },
   };
+}
+
+/** The wait sees each chain once, and is over after the last one. */
+function waitThrough(chains: NonNullable<Surroundings["chains"]>, ms: number): ChainWait {
+  let at = 0;
+  const next = async (): Promise<boolean> => {
+    at += 1;
+    return at < chains.length;
+  };
+  return { ms, view: () => chains[at] as ChainView | undefined, next };
 }
 
 /** A node that refuses with this error object. */

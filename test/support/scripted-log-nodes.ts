@@ -94,6 +94,7 @@ export function askingNodes(
   const limits = {
     upstreamCalls,
     logs: { blocks: ranges.width, results },
+    receipts: { waitMs: 2_000, mostMs: 10_000 },
     traces: { steps: 1, bytes: 1, blocks: 1, refunds: true },
   };
   const context = {

@@ -18,6 +18,8 @@ export type CallOptions = Pick<ResultCheckOptions, "isFalse" | "onFalse"> & {
   readonly block?: number | undefined;
   /** The block number that an upstream's head should have reached, where the call is about no single block. */
   readonly reaches?: number | undefined;
+  /** The call is about the pending block or state, which the next answer must not show at an earlier position. */
+  readonly isPending?: boolean | undefined;
   /** The batch whose members the same upstream should answer. */
   readonly session?: Session | undefined;
   /** One of several variants of the method: an upstream may support the method, but not this variant. */

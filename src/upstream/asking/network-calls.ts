@@ -97,10 +97,10 @@ export class NetworkCalls {
     return this.#order.forCall(this.usableFor(call.traits), call, call.options);
   }
 
-  /** The upstreams that may be asked for this kind of work now, in the order of the configuration. */
-  usableFor({ workKind }: Pick<MethodTraits, "workKind">): readonly Upstream[] {
+  /** The upstreams that may be asked for such a method now, in the order of the configuration. */
+  usableFor({ carriesSigned }: Pick<MethodTraits, "carriesSigned">): readonly Upstream[] {
     const { pool } = this.#parts;
-    if (workKind !== "submission") return pool.usable();
+    if (!carriesSigned) return pool.usable();
     const { broadcast } = this.#options;
     const upstreams = submissionUpstreams(pool.usable(), pool.nodes, broadcast);
     if (upstreams.length > 0) return upstreams;

@@ -339,7 +339,7 @@ async function driven(world: World) {
   const network = {
     ...networkOf(upstreams),
     ...view,
-    takeOrder: () => view.usableFor({ workKind: "other" }),
+    takeOrder: () => view.usableFor({ carriesSigned: false }),
     hedges: { earn: () => undefined, spend },
     enter: () => {
       waiting += 1;

@@ -7,6 +7,7 @@ import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { type PriceList, priceList } from "../access/usage/usage-report.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
+import { CallbackGuard } from "../server/callback-guard.ts";
 import { Connections } from "../server/connections.ts";
 import { hasOneHost, Listener } from "../server/listener.ts";
 import { Handshakes } from "../server/refusals.ts";
@@ -88,8 +89,8 @@ export class AdminServer {
       {
         serve: ({ request, response, requestId }) => {
           if (hasOneHost(request))
-            return void this.prepare().then((answer) => answer(request, response));
-          response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
+            return this.prepare().then((answer) => answer(request, response));
+          return response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
         },
         onConnection: (socket) => {
           const isAdmitted =
@@ -99,6 +100,7 @@ export class AdminServer {
           return isAdmitted;
         },
         onCarried: (socket, by, as) => this.#connections.carry(socket, by, as),
+        guard: new CallbackGuard(given),
         tls: {
           onHandshake: (outcome) => {
             if (outcome !== "done") parts.metrics.adminRefused("handshake");

@@ -17,6 +17,7 @@ import type { Turns } from "../lib/turns.ts";
 import { PeriodicTimer } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { ArrivingMessage } from "./arriving-message.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 import { CallerSocket } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
@@ -36,6 +37,7 @@ export type CallerSocketsParts = {
   readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitRequest">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
+  readonly guard: Pick<CallbackGuard, "failed">;
   readonly clock: Clock;
 };
 
@@ -95,7 +97,7 @@ export class CallerSockets {
     this.#handshake = this.#handshakeFor(options);
   }
 
-  /** Opens a socket, or answers with an HTTP error. Never throws. */
+  /** Opens a socket, or answers with an HTTP error. No earlier request on the connection may be unanswered. */
   async upgrade(upgrade: RoutedUpgrade): Promise<void> {
     const { request, socket, head } = upgrade;
     socket.on("error", () => socket.destroy());
@@ -116,7 +118,7 @@ export class CallerSockets {
     );
   }
 
-  /** Answers with an HTTP error, and ends the connection. */
+  /** Answers with an HTTP error, and ends the connection, as `upgrade`. */
   refuse(upgrade: HttpUpgrade, error: RpcError): void {
     this.#refuse(upgrade, { response: refusal("null", error), allowOrigin: "*" });
   }
@@ -175,7 +177,7 @@ export class CallerSockets {
   }
 
   #serve(webSocket: WebSocket, upgrade: RoutedUpgrade, grant: Grant): void {
-    const { clock, turns, metrics } = this.#parts;
+    const { clock, turns, metrics, guard } = this.#parts;
     const connection = upgrade.socket as Socket;
     const arriving = this.#arrivingOn(webSocket, grant);
     const socket = new CallerSocket({
@@ -186,6 +188,7 @@ export class CallerSockets {
           : this.answer({ ...upgrade, scope, channel }, body, share),
       scope: () => this.newScope(),
       onClosing: (why) => metrics.webSocketClosed(why),
+      onFailed: (error) => guard.failed("message", connection, error),
       ...{ connection, arriving, clock, turns },
     });
     const { channel, share } = this.hold(socket, upgrade, grant);

@@ -9,7 +9,9 @@ function watchedGuard() {
   const guard = new CallbackGuard({
     clock,
     metrics: { callbackFailed: (event) => void counted.push(event) },
-    log: { error: (fields: { event: string; unlogged: number }) => void logged.push(fields) } as never,
+    log: {
+      error: (fields: { event: string; unlogged: number }) => void logged.push(fields),
+    } as never,
   });
   let ended = 0;
   const connection = {

@@ -60,7 +60,10 @@ export class CallbackGuard {
     this.#logged += 1;
     const unlogged = this.#unlogged;
     this.#unlogged = 0;
-    log.error({ err: error, event, unlogged }, "a callback of the server failed: its connection was ended");
+    log.error(
+      { err: error, event, unlogged },
+      "a callback of the server failed: its connection was ended",
+    );
   }
 
   /** Runs the task; `failed` hears of its exception, or of the rejection of its promise. */

@@ -98,8 +98,14 @@ export class CallerSocket {
       "message",
       this.#guarded((body: Buffer, isBinary: boolean) => this.#take(body, isBinary)),
     );
-    socket.on("ping", this.#guarded(() => this.#countPing()));
-    socket.on("pong", this.#guarded((data: Buffer) => this.#hearPong(data)));
+    socket.on(
+      "ping",
+      this.#guarded(() => this.#countPing()),
+    );
+    socket.on(
+      "pong",
+      this.#guarded((data: Buffer) => this.#hearPong(data)),
+    );
     connection.on(
       "data",
       this.#guarded(() => {

@@ -158,9 +158,7 @@ export class TlsFront {
     const [overHttp1] = server.listeners("secureConnection");
     server.removeAllListeners("secureConnection").removeAllListeners("tlsClientError");
     const { guard } = parts;
-    server.on("connection", (raw: Socket) =>
-      guard.run("connection", raw, () => this.#begin(raw)),
-    );
+    server.on("connection", (raw: Socket) => guard.run("connection", raw, () => this.#begin(raw)));
     server.on("secureConnection", (secured) =>
       guard.run("handshake", secured, () => this.#secured(secured)),
     );

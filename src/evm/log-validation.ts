@@ -52,7 +52,7 @@ export function* findLogMistake(json: Buffer, expected: LogExpectation): Work<st
 }
 
 /** Whether these cannot be the logs that the query asks for; see `findLogMistake`. */
-export function* areLogsInvalid(json: Buffer, expected: LogExpectation): Work<boolean> {
+export function* refuteLogs(json: Buffer, expected: LogExpectation): Work<boolean> {
   return (yield* findLogMistake(json, expected)) !== undefined;
 }
 

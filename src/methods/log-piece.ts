@@ -3,7 +3,7 @@
 
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
-import { areLogsInvalid, areLogsOdd, inChainOrder } from "../evm/log-validation.ts";
+import { areLogsOdd, inChainOrder, refuteLogs } from "../evm/log-validation.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
@@ -118,7 +118,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
         name: isEmptyUncertain ? "logs that are kept" : "logs",
         isUncertain: (reply) => replies.isUncertain(reply),
       },
-      isFalse: (given) => areLogsInvalid(given, { matcher, within: range, most }),
+      isFalse: (given) => refuteLogs(given, { matcher, within: range, most }),
       onFalse: options.onFalse,
       block: range.from, // the block that a node is most likely to have dropped
       reaches: range.to,

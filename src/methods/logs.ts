@@ -14,7 +14,7 @@ import {
   matcherOf,
   scopeOf,
 } from "../evm/log-filter.ts";
-import { areLogsInvalid, areLogsOdd, inChainOrder } from "../evm/log-validation.ts";
+import { areLogsOdd, inChainOrder, refuteLogs } from "../evm/log-validation.ts";
 import { asRemoved, log } from "../evm/results.ts";
 import { isData, isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -228,7 +228,7 @@ async function askByHash(
 ): Promise<Buffer> {
   const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
   const expected = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
-  const isFalse: IsFalse = (json) => areLogsInvalid(json, expected);
+  const isFalse: IsFalse = (json) => refuteLogs(json, expected);
   const asked = context.ask("eth_getLogs", paramsJson, { crossCheck, isFalse });
   return inChainOrder(
     await asked.catch((thrown: unknown) => {

@@ -58,8 +58,8 @@ export type Life = { readonly aliveMs: number; readonly row: number };
 
 /**
  * The time until a process without a supervisor is replaced after an unexpected error, in milliseconds; undefined: it is
- * not. A rejected promise concerns one piece of work; after an exception any work may be half done. Whoever can cause
- * exceptions at will must not keep the process away: it goes on meanwhile, and is replaced later and later, but it never
+ * not. A rejected promise concerns one piece of work; after an exception any work may be half done. A stranger who can
+ * cause exceptions must not keep the process away: it goes on meanwhile, and is replaced later and later, but it never
  * ends for good.
  */
 export function replacedAfterMs(kind: UnexpectedKind, { aliveMs, row }: Life): number | undefined {

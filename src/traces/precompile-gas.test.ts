@@ -28,7 +28,7 @@ type Sent = { readonly to: PrefixedHexString; readonly data: PrefixedHexString }
 const addressOf = (number: number): PrefixedHexString =>
   `0x${number.toString(16).padStart(40, "0")}`;
 
-/** Runs the transaction on a chain of Prague. @returns What execution took, and the trace of what a tracer gives. */
+/** Runs the transaction on a chain of Prague. @returns The gas that execution took, and the gas that the trace tells. */
 async function traced({ to, data }: Sent, { withAuthorization = false } = {}) {
   const vm = await createVM({ common });
   for (const address of [SENDER, OTHER])

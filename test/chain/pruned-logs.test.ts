@@ -1,5 +1,5 @@
-// Nodes that dropped the logs of old blocks answer as if these blocks had none. Whichever node is asked first, callers
-// get the logs while some node has them.
+// Nodes that dropped the logs of old blocks answer as if these blocks had none. Callers get the logs while some node has
+// them, in whatever order the nodes are asked.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";

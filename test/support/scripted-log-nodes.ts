@@ -14,7 +14,7 @@ export type Log = { readonly address: string; readonly blockNumber: string; read
 
 /** @param call The number of the call among all calls to all nodes, from one. @returns The node's reply. */
 export type LogNode = ((question: LogRange & Filter, call: number) => Reply) & {
-  /** What is known of the node's old logs. */
+  /** The gateway's knowledge of the node's old logs. */
   readonly reach?: LogsReach;
 };
 

@@ -171,7 +171,7 @@ export class Capabilities {
   }
 }
 
-/** What is known of a node's logs at a block. */
+/** The gateway's knowledge of a node's logs at a block. */
 export type LogsReach = "has" | "lacks" | "unknown";
 
 /** No node drops the logs of so many newest blocks; queries of callers that poll ask for no older ones. */

@@ -268,9 +268,7 @@ export class CallerSockets {
     for (const { socket, channel, payer } of this.#open.values()) {
       const isIdle = socket.running === 0 && channel.subscriptions === 0;
       if (isIdle && now - socket.usedAtMs >= webSocketIdleMs) socket.close("idle");
-      else if (!payer().grant) socket.close("revoked");
-      else if (!payer().network) socket.close("unserved");
-      else socket.checkLiveness({ pingMs, messageMs });
+      else this.#check({ socket, channel, payer }, { pingMs, messageMs });
     }
     for (const [name, share] of this.#shares) {
       share.refused = 0;
@@ -278,6 +276,18 @@ export class CallerSockets {
       if (share.sockets === 0 && isAsNew) this.#shares.delete(name);
     }
     return this.#shares.size > 0;
+  }
+
+  /** Closes a socket whose key or network is gone, or whose pushes the key may not get any more. */
+  #check(
+    { socket, channel, payer }: OpenSocket,
+    times: Parameters<HeldSocket["checkLiveness"]>[0],
+  ): void {
+    const { grant, network, rule } = payer();
+    if (!grant) socket.close("revoked");
+    else if (!network) socket.close("unserved");
+    else if (rule && channel.subscriptions > 0) socket.close("forbidden");
+    else socket.checkLiveness(times);
   }
 
   /** The request scope of one message. */

@@ -90,7 +90,7 @@ describe.each(["plain", "secure"])("on a %s connection", (kind) => {
   });
 
   it.each(Object.entries(SECOND))("%s behind an event stream ends it", async (_, behind) => {
-    const stream = `${PATH}/events?type=newPendingTransactions`;
+    const stream = `${PATH}/events?stream=newPendingTransactions`;
     const answer = await send(lines(`GET ${stream} HTTP/1.1`, "Host: a") + behind);
     expect(answer).not.toContain("101 Switching");
     expect(answer.split("HTTP/1.1 ").length).toBeLessThanOrEqual(2);

@@ -52,24 +52,46 @@ const mostBytesFor = (path: string): number =>
 type AdminAppOptions = {
   /** The tokens of the present configuration; a reload may change them. */
   readonly tokens: () => Tokens;
+  /** Left out: sessions of its own. */
+  readonly sessions?: Sessions;
   /** Aborts when the admin server closes. */
   readonly ending?: AbortSignal;
   /** Called with the connection of each admitted request. */
   readonly onAdmitted?: (socket: Socket) => void;
 };
 
+export type AdminListener = {
+  /** Answers a request of Node's HTTP server. */
+  readonly answer: ReturnType<typeof getRequestListener>;
+  /** Whether a request has a right token, or the cookie of a session. */
+  readonly admits: (request: AdminRequest) => boolean;
+};
+
 /** The admin API as a listener for Node's HTTP server. */
 export function adminListener(
-  options: AdminAppOptions,
+  options: Omit<AdminAppOptions, "sessions">,
   parts: AdminAppParts,
-): ReturnType<typeof getRequestListener> {
-  const app = adminApp(options, parts);
+): AdminListener {
+  const sessions = new Sessions();
+  const app = adminApp({ ...options, sessions }, parts);
   const nextUnreadableId = requestIds();
-  return getRequestListener((request, bindings) => app.fetch(request, bindings), {
+  const answer = getRequestListener((request, bindings) => app.fetch(request, bindings), {
     overrideGlobalObjects: false,
     errorHandler: () => unreadable(nextUnreadableId()),
   });
+  const admit = admissionOver({ ...options, sessions }, parts);
+  return { answer, admits: (request) => !(admit(request) instanceof Problem) };
 }
+
+type AdmissionOptions = Pick<AdminAppOptions, "tokens"> & { readonly sessions: Sessions };
+
+const admissionOver =
+  ({ tokens, sessions }: AdmissionOptions, { clock }: Pick<AdminAppParts, "clock">) =>
+  (request: AdminRequest): Operator | Problem => {
+    const session = sessionTextOf(request);
+    const digest = session ? sessions.tokenDigestOf(session, clock.now()) : undefined;
+    return admitted(request, tokens(), digest);
+  };
 
 const unreadable = (requestId: string): Response => {
   const headers = { "X-Request-Id": requestId };
@@ -94,12 +116,8 @@ export function adminApp(options: AdminAppOptions, parts: AdminAppParts): AdminA
   });
   addHealthAnswers(app, parts);
   addConsole(app);
-  const sessions = new Sessions();
-  const admit = (request: AdminRequest): Operator | Problem => {
-    const session = sessionTextOf(request);
-    const digest = session ? sessions.tokenDigestOf(session, parts.clock.now()) : undefined;
-    return admitted(request, options.tokens(), digest);
-  };
+  const { sessions = new Sessions() } = options;
+  const admit = admissionOver({ ...options, sessions }, parts);
   const refuse = async (context: AdminContext, problem: Problem): Promise<never> => {
     parts.metrics.adminRefused(problem.status === 401 ? "token" : "origin");
     if (problem.status === 401) await slowDown(context, parts);

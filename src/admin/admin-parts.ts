@@ -54,7 +54,10 @@ type ConfigurationFile = {
 };
 
 export type AdminAppParts = {
-  readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused"> & {
+  readonly metrics: Pick<
+    Metrics,
+    "exposition" | "values" | "contentType" | "adminRefused" | "callbackFailed"
+  > & {
     certificateExpires(port: "admin", atMs: number): void;
   };
   readonly keys: Pick<

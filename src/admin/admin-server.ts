@@ -1,5 +1,5 @@
 // The HTTP server for operators, on its own port: keys, usage, metrics, configuration and status.
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
@@ -7,12 +7,14 @@ import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { type PriceList, priceList } from "../access/usage/usage-report.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
+import { CallbackGuard } from "../server/callback-guard.ts";
 import { Connections } from "../server/connections.ts";
-import { hasOneHost, Listener } from "../server/listener.ts";
-import { Handshakes } from "../server/refusals.ts";
+import { type HttpExchange, hasOneHost, Listener } from "../server/listener.ts";
+import { Handshakes, RefusalBudget } from "../server/refusals.ts";
 import type { State } from "../state/state.ts";
+import type { AdminListener } from "./admin-app.ts";
 import type { AdminAppParts } from "./admin-parts.ts";
-import { type Tokens, tokensOf } from "./admission.ts";
+import { type AdminRequest, type Tokens, tokensOf } from "./admission.ts";
 
 export type AdminServerParts = Omit<AdminAppParts, "keys" | "prices" | "guesses"> & {
   readonly state: State;
@@ -33,7 +35,12 @@ const BOUNDS = {
   silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its response is disconnected
 };
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+/** The refused requests of one address that are forgiven each second; twenty times as many at once. */
+const REFUSALS = { refusals: 10 };
+/** A wrong token or none, another site, too many of them. */
+const REFUSED: ReadonlySet<number> = new Set([401, 403, 429]);
+/** Health probes need no token. */
+const OPEN_PATHS: ReadonlySet<string | undefined> = new Set(["/healthz", "/readyz"]);
 
 /** TLS handshakes per second that an address may make without a right token; twenty times as many at once. */
 const HANDSHAKES = { refusals: 10 };
@@ -47,9 +54,12 @@ export class AdminServer {
   );
   #tokens: Tokens;
   readonly #ending = new AbortController();
-  readonly #read: () => Promise<Answer>;
+  readonly #read: () => Promise<AdminListener>;
   /** The listener of the admin API; undefined before `prepare`. */
-  #answer: Promise<Answer> | undefined;
+  #app: Promise<AdminListener> | undefined;
+  /** The refusals of each address, by which a flood of wrong tokens is turned away before any route. */
+  readonly #refusals = new RefusalBudget(REFUSALS);
+  readonly #clock: Pick<Clock, "now">;
   readonly #keys: KeyBook;
   #prices: PriceList | undefined;
   readonly #log: Logger;
@@ -57,6 +67,7 @@ export class AdminServer {
   constructor(config: Config, given: AdminServerParts) {
     const { state, clock, log } = given;
     this.#log = log;
+    this.#clock = clock;
     this.#keys = new KeyBook(
       { ...configuredIn(config), secret: config.keySecret },
       { state, clock },
@@ -86,11 +97,7 @@ export class AdminServer {
     this.#listener = new Listener(
       { host, port, tls, bounds: BOUNDS },
       {
-        serve: ({ request, response, requestId }) => {
-          if (hasOneHost(request))
-            return void this.prepare().then((answer) => answer(request, response));
-          response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
-        },
+        serve: (exchange) => this.#serve(exchange),
         onConnection: (socket) => {
           const isAdmitted =
             (tls === undefined || handshakes.begin(socket)) &&
@@ -99,6 +106,7 @@ export class AdminServer {
           return isAdmitted;
         },
         onCarried: (socket, by, as) => this.#connections.carry(socket, by, as),
+        guard: new CallbackGuard(given),
         tls: {
           onHandshake: (outcome) => {
             if (outcome !== "done") parts.metrics.adminRefused("handshake");
@@ -138,9 +146,36 @@ export class AdminServer {
    * Loads the module of the admin API, which takes a fifth of a start: to be called once callers are served, and not only
    * at the first request, since a package that is replaced meanwhile has other files.
    */
-  prepare(): Promise<Answer> {
-    this.#answer ??= this.#read();
-    return this.#answer;
+  prepare(): Promise<AdminListener> {
+    this.#app ??= this.#read();
+    return this.#app;
+  }
+
+  async #serve({ request, response, requestId }: HttpExchange): Promise<void> {
+    const own = { "X-Request-Id": requestId, Connection: "close" };
+    if (!hasOneHost(request)) return void response.writeHead(400, own).end();
+    const app = await this.prepare();
+    const refusedForMs = this.#refusedForMs(request, app);
+    if (refusedForMs > 0) {
+      const headers = {
+        ...own,
+        "Retry-After": Math.ceil(refusedForMs / 1000),
+        "Content-Length": 0,
+      };
+      return void response.writeHead(429, headers).end();
+    }
+    response.once("close", () => {
+      if (REFUSED.has(response.statusCode))
+        this.#refusals.charge(addressOf(request), 1, this.#clock.now());
+    });
+    await app.answer(request, response);
+  }
+
+  /** The milliseconds for which a request without a right token is refused; 0: it is answered. */
+  #refusedForMs(request: IncomingMessage, { admits }: AdminListener): number {
+    if (this.#refusals.exhausted.size === 0 || OPEN_PATHS.has(request.url)) return 0;
+    const ms = this.#refusals.refusedForMs(addressOf(request), this.#clock.now());
+    return ms > 0 && !admits(adminRequestOf(request)) ? ms : 0;
   }
 
   close(): Promise<void> {
@@ -152,5 +187,13 @@ export class AdminServer {
 }
 
 const noop = (): void => undefined;
+
+const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "";
+
+const adminRequestOf = ({ method = "", headers, socket }: IncomingMessage): AdminRequest => ({
+  verb: method,
+  header: (name) => headers[name]?.toString(),
+  isEncrypted: "encrypted" in socket,
+});
 
 const pricesOf = ({ prices }: Config): PriceList | undefined => prices && priceList(prices);

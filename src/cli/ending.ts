@@ -7,10 +7,12 @@ import type { Clock } from "../lib/clock.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import {
   endProcess,
+  type Life,
+  nextRow,
   type Replaced,
+  replacedAfterMs,
   replacedIn,
   replaceProcess,
-  whatNext,
 } from "../processes/end-process.ts";
 
 /** The parts of a gateway that end it. */
@@ -127,7 +129,7 @@ export class ProcessReplacement {
   readonly #earlier: Replaced;
   /** The unexpected errors, those of the replaced processes included. */
   readonly #errors: Record<UnexpectedKind, number>;
-  #next: "stay away" | "replace" | "fail" = "stay away";
+  #isReplacing = false;
   readonly #startedAt: number;
   readonly #environment: Environment;
   readonly #clock: Pick<Clock, "now">;
@@ -147,28 +149,33 @@ export class ProcessReplacement {
     served.unexpected("exception", this.#earlier.exceptions);
   }
 
-  /** Counts an unexpected error. @returns Whether this process must end now. */
-  count(kind: UnexpectedKind): boolean {
+  /** Counts an unexpected error. @returns After how many milliseconds the process must end to be replaced; undefined: never. */
+  count(kind: UnexpectedKind): number | undefined {
     this.#errors[kind] += 1;
-    const aliveMs = this.#clock.now() - this.#startedAt;
-    const next = whatNext(kind, { aliveMs, wasReplaced: this.#earlier.isReplaced });
-    if (next === "go on") return false;
-    this.#next = next === "replace" ? "replace" : "fail";
-    return true;
+    return replacedAfterMs(kind, this.#life);
+  }
+
+  /** To be called when the process begins to end, to be replaced. */
+  begin(): void {
+    this.#isReplacing = true;
   }
 
   /** To be called for a signal: cancels a replacement. @returns Whether the process was about to be replaced. */
   callOff(): boolean {
-    const wasReplacing = this.#next === "replace";
-    this.#next = "stay away";
+    const wasReplacing = this.#isReplacing;
+    this.#isReplacing = false;
     return wasReplacing;
   }
 
   /** Ends or replaces the process, after all parts are closed. */
   end(code: number): never {
-    if (this.#next === "fail") return endProcess(1);
-    if (this.#next === "stay away") return endProcess(code);
+    if (!this.#isReplacing) return endProcess(code);
     const { rejection: rejections, exception: exceptions } = this.#errors;
-    return replaceProcess(this.#environment, { rejections, exceptions });
+    const row = nextRow(this.#life);
+    return replaceProcess(this.#environment, { rejections, exceptions, row });
+  }
+
+  get #life(): Life {
+    return { aliveMs: this.#clock.now() - this.#startedAt, row: this.#earlier.row };
   }
 }

@@ -55,12 +55,23 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   const replacing = new ProcessReplacement(environment, { clock: systemClock });
   const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
   let gateway: Gateway | undefined;
+  let isReplacementDue = false;
+  const replace = (): void => {
+    if (ending.hasBegun) return;
+    replacing.begin();
+    ending.begin("an unexpected error");
+  };
   listenForUnexpectedErrors({
     log,
     onUnexpected: (kind) => {
       gateway?.unexpected(kind);
-      if (!gateway) endProcess(1);
-      else if (replacing.count(kind) && !ending.hasBegun) ending.begin("an unexpected error");
+      if (!gateway) return endProcess(1);
+      const afterMs = replacing.count(kind);
+      if (afterMs === undefined || isReplacementDue) return undefined;
+      isReplacementDue = true;
+      if (afterMs === 0) return replace();
+      log.warn({ afterMs }, "the process goes on, and is replaced later");
+      return void systemClock.after(afterMs, replace);
     },
   });
   const signalled = (signal: string): void => {

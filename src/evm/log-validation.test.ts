@@ -1,7 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { whyFalse } from "../../test/support/at-once.ts";
 import { matcherOf } from "./log-filter.ts";
-import { findLogMistake } from "./log-validation.ts";
+import { areLogsOdd, findLogMistake, inChainOrder } from "./log-validation.ts";
 
 const ADDRESS = `0x${"aa".repeat(20)}`;
 const TOPIC = `0x${"11".repeat(32)}`;
@@ -49,9 +50,11 @@ describe("what a node tells of a log query", () => {
     { what: "a log below the range", logs: [log(4, 0)] },
     { what: "a log above the range", logs: [log(10, 0)] },
     { what: "a log twice", logs: [log(7, 0), log(7, 0)] },
-    { what: "logs of a block in disorder", logs: [log(7, 1), log(7, 0)] },
-    { what: "blocks in disorder", logs: [log(8, 0), log(7, 0)] },
-    { what: "transactions in disorder", logs: [log(7, 2), log(7, 3, { transactionIndex: "0x0" })] },
+    { what: "a log twice, in disorder", logs: [log(8, 0), log(7, 0), log(8, 0)] },
+    {
+      what: "two hashes of a block, far apart",
+      logs: [log(7, 0), log(8, 0), log(7, 1, { blockHash: hashOf(3) })],
+    },
     { what: "two hashes of a block", logs: [log(7, 0), log(7, 1, { blockHash: hashOf(3) })] },
     { what: "two blocks of a hash", logs: [log(7, 0), log(8, 0, { blockHash: hashOf(7) })] },
     { what: "a removed log", logs: [log(7, 0, { removed: true })] },
@@ -59,6 +62,58 @@ describe("what a node tells of a log query", () => {
     { what: "data that is none", logs: [log(7, 0, { data: "0xzz" })] },
   ])("is not, with $what", ({ logs }) => {
     expect(why(logs)).toBeDefined();
+  });
+
+  const restarted = [log(7, 0), log(7, 1), log(7, 2, { logIndex: "0x0" })];
+  const ordered = [log(5, 0), log(7, 0), log(7, 1), log(7, 2), log(9, 0)];
+  const [a, b, c, d, e] = ordered;
+  it.each([
+    { of: "logs from the newest to the oldest", logs: ordered.toReversed(), want: ordered },
+    { of: "blocks in disorder", logs: [e, a, b, c, d], want: ordered },
+    { of: "logs of a block in disorder", logs: [a, d, c, b, e], want: ordered },
+    {
+      of: "transactions in disorder",
+      logs: [log(7, 2), log(7, 3, { transactionIndex: "0x0" })],
+      want: [log(7, 3, { transactionIndex: "0x0" }), log(7, 2)],
+    },
+    {
+      of: "several logs with one index, in the node's order",
+      logs: [log(7, 0), log(7, 0, { data: "0x03" }), log(7, 0, { data: "0x02" })],
+      want: [log(7, 0), log(7, 0, { data: "0x03" }), log(7, 0, { data: "0x02" })],
+    },
+    {
+      of: "indexes that begin anew in each transaction, from the newest to the oldest",
+      logs: restarted.toReversed(),
+      want: restarted,
+    },
+  ])("is odd with $of, which are put in order", ({ logs, want }) => {
+    const json = Buffer.from(JSON.stringify(logs, undefined, 1));
+    expect(whyFalse(json, question)).toBeUndefined();
+    expect(areLogsOdd(json)).toBe(true);
+    const bytes = want.map((one) => JSON.stringify([one], undefined, 1).slice(2, -2).trim());
+    expect(inChainOrder(json).toString()).toBe(`[${bytes.join(",")}]`);
+  });
+
+  it("is in order with log indexes that begin anew in each transaction", () => {
+    const json = Buffer.from(JSON.stringify(restarted));
+    expect(whyFalse(json, question)).toBeUndefined();
+    expect(areLogsOdd(json)).toBe(false);
+    expect(inChainOrder(json)).toBe(json);
+  });
+
+  it("is in order however the logs of a chain are shuffled", () => {
+    const chain = Array.from({ length: 3_000 }, (_one, at) => log(5 + (at >> 10), at & 1023));
+    fc.assert(
+      fc.property(fc.shuffledSubarray(chain, { minLength: 2_000 }), (logs) => {
+        const json = Buffer.from(JSON.stringify(logs));
+        expect(whyFalse(json, { ...question, most: 5_000 })).toBeUndefined();
+        const kept = new Set(logs);
+        expect(JSON.parse(inChainOrder(json).toString())).toEqual(
+          JSON.parse(JSON.stringify(chain.filter((one) => kept.has(one)))),
+        );
+      }),
+      { numRuns: 5 },
+    );
   });
 
   it("of one block is of that block", () => {

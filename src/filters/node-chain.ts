@@ -3,7 +3,7 @@
 // so that all filters together ask for each block once.
 import type { Position } from "../chain/stored-block.ts";
 import { conditionsOf, criteriaHash, type LogFilter, matcherOf } from "../evm/log-filter.ts";
-import { areLogsInvalid, matches } from "../evm/log-validation.ts";
+import { inChainOrder, matches, refuteLogs } from "../evm/log-validation.ts";
 import { headerOf } from "../evm/results.ts";
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -115,7 +115,7 @@ export class NodeChain {
     const asked = this.#ask("eth_getLogs", paramsOf({ blockHash: hash }, filter), {
       block: number,
       reaches: number,
-      isFalse: (json) => areLogsInvalid(json, expected),
+      isFalse: (json) => refuteLogs(json, expected),
       crossCheck: {
         name: "logs of a block, and none",
         isUncertain: (reply) => mayMatch && reply.kind === "result" && isEmpty(reply.json),
@@ -142,7 +142,7 @@ export class NodeChain {
     const matcher = matcherOf(filter);
     const logs = await this.#ask("eth_getLogs", params, {
       ...{ block: number, reaches: number },
-      isFalse: (json) => areLogsInvalid(json, { matcher, within }),
+      isFalse: (json) => refuteLogs(json, { matcher, within }),
     }).catch((error: unknown) => {
       throw isRefusal(error) ? refusal : error;
     });
@@ -211,8 +211,11 @@ const isRefusal = (error: unknown): error is RpcError =>
 /** `[]` or `null`. */
 const isEmpty = (logs: Buffer): boolean => logs.length <= 4;
 
-const logsIn = (logs: Buffer): Buffer[] =>
-  (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+/** The logs of a checked answer, in the order of the chain. */
+function logsIn(answer: Buffer): Buffer[] {
+  const logs = inChainOrder(answer);
+  return (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+}
 
 type ReadLog = {
   readonly json: Buffer;

@@ -21,6 +21,7 @@ import {
   TraceSender,
   type TraceSenderOptions,
 } from "../observe/trace-sender.ts";
+import { CallbackGuard } from "../server/callback-guard.ts";
 import { CallerSockets } from "../server/caller-sockets.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
@@ -122,11 +123,12 @@ export class ServerSide {
       refusals: new Refusals({ budget, clientAddress: from, clock, metrics }),
       ...{ connections, memory, metrics, clock, log },
     });
+    const guard = new CallbackGuard({ metrics, log, clock });
     this.#sockets = new CallerSockets(config, {
       endpoint: this.#endpoint,
       connections,
       bodies: this.#bodies,
-      ...{ memory, turns, metrics, clock },
+      ...{ memory, turns, metrics, clock, guard },
     });
     const streams = new EventStreams({
       endpoint: this.#endpoint,
@@ -140,7 +142,7 @@ export class ServerSide {
       handshakes: this.#handshakes,
       sockets: this.#sockets,
       whyNotReady: () => this.whyNotReady(),
-      ...{ connections, streams, metrics, memory, turns, clock, log },
+      ...{ connections, streams, metrics, memory, turns, clock, log, guard },
     });
   }
 

@@ -26,6 +26,7 @@ export type BlockOutline = {
   readonly hash: string;
   readonly transactions: readonly string[];
   readonly uncles?: readonly string[];
+  readonly logsBloom?: unknown;
 };
 
 /** Whether an index is so large that no block has it. */

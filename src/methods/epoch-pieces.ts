@@ -4,7 +4,7 @@
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-log-errors.ts";
 import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
 import type { LogRange } from "../evm/log-filter.ts";
-import { areLogsInvalid, type LogExpectation } from "../evm/log-validation.ts";
+import { type LogExpectation, refuteLogs } from "../evm/log-validation.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -160,7 +160,7 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<Lo
   const expected = expectationOf(filter, context);
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
-      ...(expected && { isFalse: (given) => areLogsInvalid(given, expected) }),
+      ...(expected && { isFalse: (given) => refuteLogs(given, expected) }),
       crossCheck: FURTHER,
       reaches: context.chain?.head.number,
     });

@@ -274,7 +274,7 @@ const UNKNOWN =
  * Cross-checks a null, or words that mean the same, since one node alone may lag. When all nodes agree, the null
  * stands.
  */
-const BY_NULL: CrossCheckRule = {
+export const BY_NULL: CrossCheckRule = {
   name: "null",
   isUncertain: (reply) =>
     (reply.kind === "result" && isNull(reply.json)) ||

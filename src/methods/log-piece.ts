@@ -3,15 +3,15 @@
 
 import type { LogRange } from "../evm/log-filter.ts";
 import { hasTooManyCriteria, mostAddressesIn, sizeRefusal } from "../evm/log-refusals.ts";
-import { areLogsInvalid } from "../evm/log-validation.ts";
+import { areLogsOdd, inChainOrder, refuteLogs } from "../evm/log-validation.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { FinalReply } from "../upstream/asking/call-options.ts";
+import type { LogsReach } from "../upstream/capabilities/capabilities.ts";
 import type { Reply } from "../upstream/reply.ts";
-
 import { type LogQueries, type LogQueryPart, mergedLogs } from "./log-addresses.ts";
 import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
@@ -167,17 +167,17 @@ async function askOnce(
   const { conditions, matcher } = query;
   try {
     const logs = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
-      onReply: (reply, name) => replies.learn(reply, name),
+      onReply: (reply, name, reach) => replies.learn(reply, { name, reach }),
       crossCheck: {
-        name: isEmptyUncertain ? "logs, and none" : "logs",
+        name: isEmptyUncertain ? "logs that are kept" : "logs",
         isUncertain: (reply) => replies.isUncertain(reply),
       },
-      isFalse: (given) => areLogsInvalid(given, { matcher, within: range, most }),
+      isFalse: (given) => refuteLogs(given, { matcher, within: range, most }),
       onFalse: options.onFalse,
       block: range.from, // the block that a node is most likely to have dropped
       reaches: range.to,
     });
-    const json = arrayOf(logs);
+    const json = arrayOf(inChainOrder(logs));
     const upstream = replies.upstreamOf(logs);
     return { kind: "logs", json, isLasting: replies.isLasting(json), upstream };
   } catch (error) {
@@ -224,7 +224,13 @@ type Refusal = { readonly message: string; readonly json?: string | undefined };
 
 /** How many nodes must find no logs before an empty piece may be kept. */
 const AGREEING = 2;
+/** How many nodes must find no logs in old blocks before they are believed, while none showed that it has such logs. */
+const AGREEING_UNSHOWN = 3;
+/** How many nodes may give odd logs before the gateway puts them in order itself. */
+const ODD = 2;
 const LONGEST_ERROR = 10_000;
+
+type Giver = { readonly name: string; readonly reach: LogsReach | undefined };
 
 /**
  * The replies of nodes to one log query. Decides which of them are cross-checked, and learns the nodes' limits from
@@ -233,8 +239,11 @@ const LONGEST_ERROR = 10_000;
 class LogReplies {
   readonly #range: LogRange;
   readonly #isEmptyUncertain: boolean;
-  readonly #upstreams = new Map<Buffer, string>();
+  readonly #givers = new Map<Buffer, Giver>();
+  /** How many nodes found no logs, and how many of these are not known to lack old logs. */
   #nothings = 0;
+  #denials = 0;
+  #odd = 0;
   #isHistoryLacking = false;
   /** Whether a node said that it lacks something: then its words are known. */
   isLacking = false;
@@ -243,8 +252,8 @@ class LogReplies {
   #isForAll = true;
 
   /**
-   * @param options.isEmptyUncertain Whether a second node checks an empty reply: a node without the history of a block
-   * finds no logs in it, and only the block itself would show the mistake.
+   * @param options.isEmptyUncertain Whether a second node checks each empty reply, since the piece may be kept: a node
+   * without the history of a block finds no logs in it, and only the block itself would show the mistake.
    */
   constructor({ range, isEmptyUncertain }: { range: LogRange; isEmptyUncertain: boolean }) {
     this.#range = range;
@@ -252,10 +261,14 @@ class LogReplies {
   }
 
   /** Learns from a reply before it is judged. */
-  learn(reply: FinalReply, upstream: string): void {
+  learn(reply: FinalReply, giver: Giver): void {
     if (reply.kind === "result") {
-      this.#upstreams.set(reply.json, upstream);
-      if (isNothing(reply.json)) this.#nothings += 1;
+      this.#givers.set(reply.json, giver);
+      if (isNothing(reply.json)) {
+        this.#nothings += 1;
+        if (giver.reach !== "lacks") this.#denials += 1;
+      }
+      if (areLogsOdd(reply.json)) this.#odd += 1;
       return;
     }
     if (reply.lacks) this.isLacking = true;
@@ -269,13 +282,24 @@ class LogReplies {
       return (
         this.#sizeIn(reply) !== undefined || reply.lacks !== undefined || hasTooManyCriteria(reply)
       );
-    if (reply.kind !== "result" || !isNothing(reply.json)) return false;
-    return this.#isEmptyUncertain && this.#nothings < AGREEING;
+    if (reply.kind !== "result") return false;
+    const reach = this.#givers.get(reply.json)?.reach;
+    if (isNothing(reply.json)) return this.#isDenialUncertain(reach);
+    if (areLogsOdd(reply.json) && this.#odd < ODD) return true;
+    // Such a node may give the newest logs of the range alone, which is still better than none.
+    return reach === "lacks" && this.#nothings === 0;
+  }
+
+  /** A node finds no logs in blocks whose logs it dropped. */
+  #isDenialUncertain(reach: Giver["reach"]): boolean {
+    if (reach === "lacks") return true;
+    if (reach === "unknown" && this.#denials < AGREEING_UNSHOWN) return true;
+    return this.#isEmptyUncertain && this.#denials < AGREEING;
   }
 
   /** The upstream that gave these logs; undefined where the answer to an equal call was shared. */
   upstreamOf(logs: Buffer): string | undefined {
-    return this.#upstreams.get(logs);
+    return this.#givers.get(logs)?.name;
   }
 
   /** Whether some node found no logs, which is a better answer than another node's refusal, even an earlier one. */
@@ -286,7 +310,7 @@ class LogReplies {
   /** Whether every node that has the history will find the same logs. */
   isLasting(logs: Buffer): boolean {
     if (this.#isHistoryLacking) return false;
-    return !isNothing(logs) || this.#nothings >= AGREEING;
+    return !isNothing(logs) || this.#denials >= AGREEING;
   }
 
   /**

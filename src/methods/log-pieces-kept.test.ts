@@ -114,7 +114,6 @@ describe("what nodes told of a whole segment", () => {
 describe("what cannot be the answer", () => {
   const FALSE: [string, LogNode][] = [
     ["of other blocks", () => told([logAt(1), logAt(3_000)])],
-    ["not in order", () => told([logAt(3_000), logAt(2_500)])],
     ["no log", () => told([{ ...logAt(3_000), blockNumber: "?" }])],
     ["of another contract", () => told([{ ...logAt(3_000), address: `0x${"bb".repeat(20)}` }])],
     ["no list", () => ({ kind: "result", json: Buffer.from("{}") })],
@@ -131,6 +130,28 @@ describe("what cannot be the answer", () => {
     const found = await query([liar, honest], 2_000, 3_999, filter);
     expect(found.blocks).toEqual([2_000, 3_999]);
     expect(chain.upstreams).toEqual(["node 1"]);
+  });
+});
+
+describe("what is out of order", () => {
+  const odd: LogNode = () => told([logAt(3_999), logAt(2_000)]);
+
+  it("is put in order, and kept", async () => {
+    expect((await query([odd], 2_000, 3_999)).blocks).toEqual([2_000, 3_999]);
+    expect(await query([odd], 2_500, 3_999)).toMatchObject({ blocks: [3_999], calls: 0 });
+  });
+
+  it("is what the next node says instead, where that is in order", async () => {
+    expect(await query([odd, honest, honest], 2_000, 3_999)).toMatchObject({
+      ...{ blocks: [2_000, 3_999], calls: 2 },
+    });
+    expect(chain.upstreams).toEqual(["node 1"]);
+  });
+
+  it("is asked of two nodes at most", async () => {
+    expect(await query([odd, odd, odd, odd], 2_000, 3_999)).toMatchObject({
+      ...{ blocks: [2_000, 3_999], calls: 2 },
+    });
   });
 });
 
@@ -179,4 +200,43 @@ it("keeps nothing beside a node that has dropped the history", async () => {
   expect((await query([pruned, honest], 2_000, 3_999)).blocks).toEqual([2_000, 3_999]);
   await query([nothing, pruned, nothing], 2_000, 3_999);
   expect(chain.ranges).toEqual([]);
+});
+
+describe("nodes that may have dropped old logs", () => {
+  const shown = (reach: "has" | "lacks" | "unknown", node: LogNode): LogNode =>
+    Object.assign((...given: Parameters<LogNode>) => node(...given), { reach });
+  const found = [10, 1_990];
+
+  it.each([
+    { nodes: ["pruned", "full"], calls: 2, blocks: found },
+    { nodes: ["full", "pruned"], calls: 1, blocks: found },
+    { nodes: ["pruned", "pruned", "full"], calls: 3, blocks: found },
+    { nodes: ["pruned", "full", "pruned"], calls: 2, blocks: found },
+    { nodes: ["lacking", "lacking", "lacking", "full"], calls: 4, blocks: found },
+    { nodes: ["part", "full"], calls: 2, blocks: found },
+    { nodes: ["part", "pruned"], calls: 2, blocks: [1_990] },
+    { nodes: ["pruned", "part"], calls: 2, blocks: [1_990] },
+    { nodes: ["pruned"], calls: 1, blocks: [] },
+    { nodes: ["lacking"], calls: 1, blocks: [] },
+    { nodes: ["pruned", "pruned", "pruned", "pruned"], calls: 3, blocks: [] },
+    { nodes: ["archive", "full"], calls: 1, blocks: [] },
+  ])("are not believed while another may know: $nodes", async ({ nodes, calls, blocks }) => {
+    const byName: Readonly<Record<string, LogNode>> = {
+      pruned: shown("unknown", nothing),
+      lacking: shown("lacks", nothing),
+      part: shown("lacks", () => told([logAt(1_990)])),
+      full: shown("unknown", honest),
+      archive: shown("has", nothing),
+    };
+    const asked = nodes.map((name) => byName[name] as LogNode);
+    const { context, state } = askingNodes(asked, {
+      ...{ results: 10_000, ranges: new LearnedRange(10_000) },
+    });
+    // The range is no segment, which would ask a second node anyway.
+    const { logs: given } = await logsOfNodes({ from: 10, to: 1_999 }, {}, { ...context, chain });
+    const numbers = (JSON.parse(given.toString()) as { blockNumber: string }[]).map(
+      ({ blockNumber }) => Number(blockNumber),
+    );
+    expect({ numbers, calls: state.calls }).toEqual({ numbers: blocks, calls });
+  });
 });

@@ -184,7 +184,6 @@ describe("logs that cannot be the answer", () => {
       logs: logsAt(5).map((log) => ({ ...log, address: `0x${"ee".repeat(20)}` })),
     },
     { what: "of another block", logs: logsAt(10) },
-    { what: "in another order", logs: logsAt(5, 6).reverse() },
     { what: "of which one is there twice", logs: [...logsAt(5), ...logsAt(5)] },
   ])("are not passed on: some $what", async ({ logs }) => {
     const range = { fromBlock: "0x1", toBlock: "0x9", address };
@@ -192,6 +191,24 @@ describe("logs that cannot be the answer", () => {
     const ofBlock = logs.map((log) => ({ ...log, blockHash: `0x${"ef".repeat(32)}` }));
     await expect(ask({ blockHash: hash }, ofBlock)).rejects.toMatchObject({ status: 502 });
   });
+});
+
+it.each([
+  { of: "from the newest to the oldest", given: logsAt(5, 6, 6).toReversed() },
+  { of: "in no order", given: [logsAt(5, 6, 6)[1], logsAt(5, 6, 6)[0], logsAt(5, 6, 6)[2]] },
+])("logs $of are answered in the order of the chain", async ({ given }) => {
+  const { result } = await ask({ fromBlock: "0x1", toBlock: "0x9", address }, given);
+  expect(result).toEqual(logsAt(5, 6, 6));
+});
+
+it("logs whose index begins anew in each transaction are answered", async () => {
+  const [first, second, third] = logsAt(5, 5, 5);
+  const logs = [first, second, { ...third, transactionIndex: "0x1", logIndex: "0x0" }];
+  const { result } = await ask({ fromBlock: "0x1", toBlock: "0x9", address }, logs);
+  expect(result).toEqual(logs);
+  const ofBlock = logs.map((log) => ({ ...log, blockHash: hash }));
+  const byHash = await ask({ blockHash: hash, address }, ofBlock.toReversed());
+  expect(byHash.result).toEqual(ofBlock);
 });
 
 describe("the logs of one block", () => {

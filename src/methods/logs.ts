@@ -14,16 +14,18 @@ import {
   matcherOf,
   scopeOf,
 } from "../evm/log-filter.ts";
-import { areLogsInvalid } from "../evm/log-validation.ts";
+import { areLogsOdd, inChainOrder, refuteLogs } from "../evm/log-validation.ts";
 import { asRemoved, log } from "../evm/results.ts";
-import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { isData, isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
+import { bloomTestOf } from "../proofs/bloom.ts";
+import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { IsFalse } from "../upstream/node-requests.ts";
 import { findBlock, readBlock, settleNumber } from "./block-lookup.ts";
-import { MAY_LAG, saysUnknown } from "./forwarding.ts";
+import { BY_NULL, saysUnknown } from "./forwarding.ts";
 import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
 import { type Answer, type CallContext, defineMethod, fromStore } from "./method.ts";
@@ -207,20 +209,47 @@ async function askLogsOfBlock(
   filter: LogFilter,
   context: CallContext,
 ): Promise<RawJson> {
+  const logs = await askByHash(blockHash, filter, { context, crossCheck: NULL_OR_ODD });
+  if (!isEmpty(logs)) return withRemoval(logs, blockHash, context);
+  // Some nodes answer an empty list for a block that they do not have, or whose logs they dropped.
+  const block = await readBlock({ kind: "hash", hash: blockHash }, context);
+  if (!block) throw errors.unknownBlock();
+  if (!isData(block.logsBloom) || !bloomTestOf(matcherOf(filter))(block.logsBloom)) return "[]";
+  const again = await askByHash(blockHash, filter, { context, crossCheck: NULL_ODD_OR_NONE });
+  return isEmpty(again) ? "[]" : withRemoval(again, blockHash, context);
+}
+
+const isEmpty = (logs: Buffer): boolean => logs.length <= 4; // [], or null
+
+async function askByHash(
+  blockHash: string,
+  filter: LogFilter,
+  { context, crossCheck }: { context: CallContext; crossCheck: CrossCheckRule },
+): Promise<Buffer> {
   const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
   const expected = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
-  const isFalse: IsFalse = (json) => areLogsInvalid(json, expected);
-  const asked = context.ask("eth_getLogs", paramsJson, { ...MAY_LAG, isFalse });
-  const logs = await asked.catch((thrown: unknown) => {
-    throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
-  });
-  // Some nodes answer an empty list for a block that they do not have.
-  const isEmpty = logs.length <= 4; // [], or null
-  if (isEmpty && !(await readBlock({ kind: "hash", hash: blockHash }, context))) {
-    throw errors.unknownBlock();
-  }
-  return isEmpty ? "[]" : withRemoval(logs, blockHash, context);
+  const isFalse: IsFalse = (json) => refuteLogs(json, expected);
+  const asked = context.ask("eth_getLogs", paramsJson, { crossCheck, isFalse });
+  return inChainOrder(
+    await asked.catch((thrown: unknown) => {
+      throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
+    }),
+  );
 }
+
+/** Another node may have the block, or give its logs in order. */
+const NULL_OR_ODD: CrossCheckRule = {
+  name: "null, or odd logs",
+  isUncertain: (reply) =>
+    BY_NULL.isUncertain(reply) || (reply.kind === "result" && areLogsOdd(reply.json)),
+};
+
+/** For a block whose bloom says that it may have matching logs. */
+const NULL_ODD_OR_NONE: CrossCheckRule = {
+  name: "null, odd logs, or none",
+  isUncertain: (reply) =>
+    NULL_OR_ODD.isUncertain(reply) || (reply.kind === "result" && isEmpty(reply.json)),
+};
 
 /**
  * Adds `removed: true` to the logs of a block that a reorg removed: nodes give them by hash as if the block were

@@ -38,6 +38,7 @@ export class CombinedMetrics {
   /** Counted here for all processes: a process with an unexpected error ends before its metrics are read. */
   readonly #unexpected = new Tally(declarationOf("unexpected_errors_total{kind}"), this.#own);
   readonly #adminRefused = new Tally(declarationOf("admin_refused_total{why}"), this.#own);
+  readonly #callbacksFailed = new Tally(declarationOf("callbacks_failed_total{event}"), this.#own);
   readonly #certificateExpires = new Gauge({
     ...declarationOf("tls_certificate_expires_timestamp_seconds{port}"),
     aggregator: "min",
@@ -76,6 +77,10 @@ export class CombinedMetrics {
   readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
     if (times > 0) this.#unexpected.add(times, kind);
   };
+
+  callbackFailed(event: string): void {
+    this.#callbacksFailed.add(1, event);
+  }
 
   adminRefused(why: AdminRefusal): void {
     this.#adminRefused.add(1, why);

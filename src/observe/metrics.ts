@@ -62,6 +62,8 @@ const COUNTERS = {
     "Threads that write the stores and were started again, because they had ended by themselves or hung.",
   "unexpected_errors_total{kind}":
     "Unexpected errors, of this and of earlier processes; each is logged with its stack.",
+  "callbacks_failed_total{event}":
+    "Connections of callers and operators that were ended since a callback of the server threw an exception; each is a fault of the gateway.",
   "admin_refused_total{why}":
     "Refused requests to the admin API, by reason: a wrong token or none, a role without the right, another origin, a handshake without the right certificate, too many tries at once.",
   "calls_total{network,method,outcome}": "Calls answered.",
@@ -347,6 +349,8 @@ export class Metrics {
   readonly keyGuessed = this.#counting<[refused: "at once" | "delayed" | "turned away"]>(
     "key_guesses_total{refused}",
   );
+
+  readonly callbackFailed = this.#counting<[event: string]>("callbacks_failed_total{event}");
 
   readonly adminRefused = this.#counting<[why: AdminRefusal]>("admin_refused_total{why}");
 

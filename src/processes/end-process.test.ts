@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { replacedIn, whatNext } from "./end-process.ts";
+import { nextRow, replacedAfterMs, replacedIn } from "./end-process.ts";
 
 const END = `const { endProcess } = await import(${JSON.stringify(import.meta.resolve("./end-process.ts"))});`;
 /** In milliseconds. An end that waits for native threads would take longer, or for ever. */
@@ -42,24 +42,31 @@ it.each([
 });
 
 it.each([
-  ["rejection", 5, false, "replace"],
-  ["exception", 5, false, "replace"],
-  ["rejection", 500_000, true, "go on"], // otherwise each call with the fault would replace the process
-  ["rejection", 700_000, true, "replace"],
-  ["exception", 5_000, true, "end"], // a process that dies again and again helps no caller
-  ["exception", 20_000, true, "replace"],
+  ["rejection", 5, 0, 0],
+  ["exception", 5, 0, 0],
+  ["rejection", 500_000, 1, undefined], // otherwise each call with the fault would replace the process
+  ["rejection", 700_000, 1, 0],
+  ["exception", 4_000, 1, 6_000], // meanwhile callers are served
+  ["exception", 20_000, 1, 0],
+  ["exception", 4_000, 2, 16_000],
+  ["exception", 4_000, 3, 36_000],
+  ["exception", 4_000, 1_000, 296_000], // slower and slower, and never for good
 ] as const)(
-  "after an unexpected %s, %i ms after the start (replaced: %s): %s",
-  (kind, aliveMs, wasReplaced, want) => {
-    expect(whatNext(kind, { aliveMs, wasReplaced })).toBe(want);
+  "an unexpected %s, %i ms after the start, as number %i of a row, has the process replaced after %s ms",
+  (kind, aliveMs, row, want) => {
+    expect(replacedAfterMs(kind, { aliveMs, row })).toBe(want);
   },
 );
 
+it("ends a row of replaced processes by a long life", () => {
+  expect(nextRow({ aliveMs: 10, row: 0 })).toBe(1);
+  expect(nextRow({ aliveMs: 300_000, row: 5 })).toBe(6);
+  expect(nextRow({ aliveMs: 700_000, row: 5 })).toBe(1);
+});
+
 it("is told to the process that takes the place", () => {
-  expect(replacedIn({})).toEqual({ isReplaced: false, rejections: 0, exceptions: 0 });
-  expect(replacedIn({ HEADGATE_REPLACED: "2 1" })).toEqual({
-    isReplaced: true,
-    rejections: 2,
-    exceptions: 1,
+  expect(replacedIn({})).toEqual({ row: 0, rejections: 0, exceptions: 0 });
+  expect(replacedIn({ HEADGATE_REPLACED: "2 1 3" })).toEqual({
+    ...{ row: 3, rejections: 2, exceptions: 1 },
   });
 });

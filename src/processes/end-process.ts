@@ -45,35 +45,53 @@ export function listenForUnexpectedErrors(parts: {
   process.on("uncaughtException", (error) => hear("exception", error));
 }
 
-/** In milliseconds. If a process that replaced another one fails this soon, another replacement does not help. */
-const SOON_MS = { rejection: 600_000, exception: 10_000 } as const;
+/** In milliseconds: how long a rejected promise, in a process that replaced another one, changes nothing. */
+const REJECTIONS_IN_A_ROW_MS = 600_000;
+/** The least life, in milliseconds, of a process that replaced another one: twice as long for each in a row, at most … */
+const FIRST_LIFE_MS = 10_000;
+const LONGEST_LIFE_MS = 300_000;
+/** A process that lived for so long begins a new row. */
+const STEADY_AFTER_MS = 600_000;
+
+/** A process's life so far. @param row How many processes in a row were replaced before; 0: this one replaced none. */
+export type Life = { readonly aliveMs: number; readonly row: number };
 
 /**
- * The decision after an unexpected error in a process without a supervisor. A rejected promise concerns one piece of
- * work; after an exception any work may be half done.
+ * The time until a process without a supervisor is replaced after an unexpected error, in milliseconds; undefined: it is
+ * not. A rejected promise concerns one piece of work; after an exception any work may be half done. A stranger who can
+ * cause exceptions must not keep the process away: it goes on meanwhile, and is replaced later and later, but it never
+ * ends for good.
  */
-export function whatNext(
-  kind: UnexpectedKind,
-  { aliveMs, wasReplaced }: { readonly aliveMs: number; readonly wasReplaced: boolean },
-): "go on" | "replace" | "end" {
-  if (!wasReplaced || aliveMs >= SOON_MS[kind]) return "replace";
-  return kind === "rejection" ? "go on" : "end";
+export function replacedAfterMs(kind: UnexpectedKind, { aliveMs, row }: Life): number | undefined {
+  if (row === 0) return 0;
+  if (kind === "rejection") return aliveMs >= REJECTIONS_IN_A_ROW_MS ? 0 : undefined;
+  const leastLifeMs = Math.min(FIRST_LIFE_MS * 2 ** (row - 1), LONGEST_LIFE_MS);
+  return Math.max(0, leastLifeMs - aliveMs);
 }
 
-/** The variable that tells the program that it replaces a process, and how many unexpected errors that process had. */
+/** The row of the process that takes the place of one with this life. */
+export const nextRow = ({ aliveMs, row }: Life): number =>
+  aliveMs >= STEADY_AFTER_MS ? 1 : row + 1;
+
+/**
+ * The variable that tells the program that it replaces a process, how many unexpected errors that process had, and how
+ * many processes in a row were replaced.
+ */
 const REPLACED = "HEADGATE_REPLACED";
 
 export type Replaced = {
-  readonly isReplaced: boolean;
   readonly rejections: number;
   readonly exceptions: number;
+  /** See `Life`. */
+  readonly row: number;
 };
 
-/** The replacement and the error counts that the environment tells. */
+/** The replacement and the counts that the environment tells. */
 export function replacedIn(environment: Readonly<Record<string, string | undefined>>): Replaced {
   const left = environment[REPLACED];
-  const [rejections = 0, exceptions = 0] = (left ?? "").split(" ").map((word) => Number(word) || 0);
-  return { isReplaced: left !== undefined, rejections, exceptions };
+  const words = (left ?? "").split(" ").map((word) => Number(word) || 0);
+  const [rejections = 0, exceptions = 0, row = 1] = words;
+  return { rejections, exceptions, row: left === undefined ? 0 : Math.max(1, row) };
 }
 
 /**
@@ -82,10 +100,10 @@ export function replacedIn(environment: Readonly<Record<string, string | undefin
  */
 export function replaceProcess(
   environment: Readonly<Record<string, string | undefined>>,
-  { rejections, exceptions }: Omit<Replaced, "isReplaced">,
+  { rejections, exceptions, row }: Replaced,
 ): never {
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  const variables = { ...environment, [REPLACED]: `${rejections} ${exceptions}` } as Record<
+  const variables = { ...environment, [REPLACED]: `${rejections} ${exceptions} ${row}` } as Record<
     string,
     string
   >;

@@ -45,6 +45,8 @@ export type CallerSocketParts = {
   readonly clock: Pick<Clock, "now" | "yield">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly onClosing: (why: CloseReason | TerminationReason) => void;
+  /** Called for an exception in a callback of the socket; ends the connection. */
+  readonly onFailed: (error: unknown) => void;
 };
 
 /** A ping. Its pong confirms that all messages before the ping arrived. */
@@ -93,14 +95,26 @@ export class CallerSocket {
     this.#parts = parts;
     this.usedAtMs = clock.now();
     this.#heardAtMs = this.usedAtMs;
-    socket.on("message", (body: Buffer, isBinary) => this.#take(body, isBinary));
-    socket.on("ping", () => this.#countPing());
-    socket.on("pong", (data) => this.#hearPong(data));
-    connection.on("data", () => {
-      // A client can send no pong within a frame, so each byte of a large message is a sign of life.
-      this.#heardAtMs = clock.now();
-      this.#countArriving();
-    });
+    socket.on(
+      "message",
+      this.#guarded((body: Buffer, isBinary: boolean) => this.#take(body, isBinary)),
+    );
+    socket.on(
+      "ping",
+      this.#guarded(() => this.#countPing()),
+    );
+    socket.on(
+      "pong",
+      this.#guarded((data: Buffer) => this.#hearPong(data)),
+    );
+    connection.on(
+      "data",
+      this.#guarded(() => {
+        // A client can send no pong within a frame, so each byte of a large message is a sign of life.
+        this.#heardAtMs = clock.now();
+        this.#countArriving();
+      }),
+    );
     // `ws` itself tells the caller about a broken frame, in a close frame with the code 1002, 1007 or 1009.
     socket.on("error", () => undefined);
     this.closed = new Promise((resolve) => {
@@ -109,6 +123,19 @@ export class CallerSocket {
         resolve();
       });
     });
+  }
+
+  /** The callback, whose exception ends this socket alone. */
+  #guarded<Given extends readonly unknown[]>(
+    callback: (...given: Given) => void,
+  ): (...given: Given) => void {
+    return (...given) => {
+      try {
+        callback(...given);
+      } catch (error) {
+        this.#parts.onFailed(error);
+      }
+    };
   }
 
   /** Aborts when the socket ends. */

@@ -28,6 +28,7 @@ let memory: MemoryBudget;
 let closed: string[];
 /** The refusals that were counted with the key's usage: the key's name and the rule. */
 let refusals: string[];
+let faults: string[];
 let sockets: CallerSockets;
 let server: Server;
 let connections: Socket[];
@@ -42,6 +43,7 @@ beforeEach(async () => {
   memory = new MemoryBudget({ bytes: 400_000 }, { onRefused: () => undefined });
   closed = [];
   refusals = [];
+  faults = [];
   connections = [];
   answer = async () => answerOf("done");
   sockets = new CallerSockets(OPTIONS, {
@@ -59,6 +61,12 @@ beforeEach(async () => {
       webSocketClosed: (why) => void closed.push(why),
       webSocketsCounted: () => undefined,
       webSocketMessage: () => undefined,
+    },
+    guard: {
+      failed: (event, connection) => {
+        faults.push(event);
+        connection.destroy();
+      },
     },
     clock,
   });

@@ -17,6 +17,7 @@ import type { Turns } from "../lib/turns.ts";
 import { PeriodicTimer } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { ArrivingMessage } from "./arriving-message.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 import { CallerSocket } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
@@ -36,6 +37,7 @@ export type CallerSocketsParts = {
   readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitRequest">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
+  readonly guard: Pick<CallbackGuard, "failed">;
   readonly clock: Clock;
 };
 
@@ -95,7 +97,7 @@ export class CallerSockets {
     this.#handshake = this.#handshakeFor(options);
   }
 
-  /** Opens a socket, or answers with an HTTP error. Never throws. */
+  /** Opens a socket, or answers with an HTTP error. No earlier request on the connection may be unanswered. */
   async upgrade(upgrade: RoutedUpgrade): Promise<void> {
     const { request, socket, head } = upgrade;
     socket.on("error", () => socket.destroy());
@@ -116,7 +118,7 @@ export class CallerSockets {
     );
   }
 
-  /** Answers with an HTTP error, and ends the connection. */
+  /** Answers with an HTTP error, and ends the connection, as `upgrade`. */
   refuse(upgrade: HttpUpgrade, error: RpcError): void {
     this.#refuse(upgrade, { response: refusal("null", error), allowOrigin: "*" });
   }
@@ -175,7 +177,7 @@ export class CallerSockets {
   }
 
   #serve(webSocket: WebSocket, upgrade: RoutedUpgrade, grant: Grant): void {
-    const { clock, turns, metrics } = this.#parts;
+    const { clock, turns, metrics, guard } = this.#parts;
     const connection = upgrade.socket as Socket;
     const arriving = this.#arrivingOn(webSocket, grant);
     const socket = new CallerSocket({
@@ -186,6 +188,7 @@ export class CallerSockets {
           : this.answer({ ...upgrade, scope, channel }, body, share),
       scope: () => this.newScope(),
       onClosing: (why) => metrics.webSocketClosed(why),
+      onFailed: (error) => guard.failed("message", connection, error),
       ...{ connection, arriving, clock, turns },
     });
     const { channel, share } = this.hold(socket, upgrade, grant);
@@ -265,9 +268,7 @@ export class CallerSockets {
     for (const { socket, channel, payer } of this.#open.values()) {
       const isIdle = socket.running === 0 && channel.subscriptions === 0;
       if (isIdle && now - socket.usedAtMs >= webSocketIdleMs) socket.close("idle");
-      else if (!payer().grant) socket.close("revoked");
-      else if (!payer().network) socket.close("unserved");
-      else socket.checkLiveness({ pingMs, messageMs });
+      else this.#check({ socket, channel, payer }, { pingMs, messageMs });
     }
     for (const [name, share] of this.#shares) {
       share.refused = 0;
@@ -275,6 +276,18 @@ export class CallerSockets {
       if (share.sockets === 0 && isAsNew) this.#shares.delete(name);
     }
     return this.#shares.size > 0;
+  }
+
+  /** Closes a socket whose key or network is gone, or whose pushes the key may not get any more. */
+  #check(
+    { socket, channel, payer }: OpenSocket,
+    times: Parameters<HeldSocket["checkLiveness"]>[0],
+  ): void {
+    const { grant, network, rule } = payer();
+    if (!grant) socket.close("revoked");
+    else if (!network) socket.close("unserved");
+    else if (rule && channel.subscriptions > 0) socket.close("forbidden");
+    else socket.checkLiveness(times);
   }
 
   /** The request scope of one message. */

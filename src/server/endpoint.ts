@@ -3,6 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import type { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
+import type { RequestRule } from "../access/scope/scope.ts";
 import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
 import { type BodyAnswerer, type LifeParts, visibleError } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
@@ -16,6 +17,7 @@ import { announcedBytes, CALLER_GONE, type PaidBodyParts, paidBody, payForBytes 
 import type { Connections } from "./connections.ts";
 import { Decompression } from "./decompression.ts";
 import { type CallerRequest, PlainRequest } from "./plain-request.ts";
+import type { Payer } from "./push-channel.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 
 /** The network and the key that the path or the headers name. */
@@ -243,13 +245,22 @@ export class Endpoint {
   #admit(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
     connections.markAdmitted(request.socket);
-    const rule = grant.scope.forbidsRequest({
+    const rule = this.#ruleAgainst(request, grant, network);
+    if (rule) throw errors.rejectedByKey(rule);
+    if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
+  }
+
+  /** The rule of the key's scope that forbids the request, for calls, polls and pushes alike; undefined when none does. */
+  #ruleAgainst(
+    request: CallerRequest,
+    { scope }: Grant,
+    network: CallableNetwork,
+  ): RequestRule | undefined {
+    return scope.forbidsRequest({
       network: network.facts.name,
       origin: request.headers.origin,
       address: () => this.#parts.clientAddress(request),
     });
-    if (rule) throw errors.rejectedByKey(rule);
-    if (!memory.admitRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
   /** The bytes read of a refused request: none of a body announced as too large, the limit of a body found too large. */
@@ -292,9 +303,14 @@ export class Endpoint {
     return network;
   }
 
-  /** The current grant and network of a WebSocket; each is undefined where it does not exist any more. */
-  payerOf(asked: Asked) {
-    return { grant: this.#grantOf(asked.route), network: this.#findNetwork(asked) };
+  /**
+   * The current grant and network of a WebSocket, each undefined where it does not exist any more, and the rule that
+   * forbids its pushes by now, since the key may have been bound to less.
+   */
+  payerOf(asked: Asked): Payer {
+    const [grant, network] = [this.#grantOf(asked.route), this.#findNetwork(asked)];
+    const rule = grant && network && this.#ruleAgainst(asked.request, grant, network);
+    return { grant, network, rule };
   }
 
   /** The grant of a key; undefined for a key that is missing, unknown or expired. */

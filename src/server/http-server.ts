@@ -11,6 +11,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 import type { CallerSockets } from "./caller-sockets.ts";
 import { type Connections, Pipeline } from "./connections.ts";
 import { type Endpoint, type EndpointRoute, requestRoute } from "./endpoint.ts";
@@ -58,6 +59,7 @@ export type HttpServerParts = {
   >;
   readonly clock: Clock;
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
+  readonly guard: CallbackGuard;
 };
 
 export class HttpServer {
@@ -96,7 +98,7 @@ export class HttpServer {
             const route = requestRoute(head);
             return route.kind === "endpoint" ? route : undefined;
           },
-          serve: (exchange, route) => void this.#serveCalls(exchange, route),
+          serve: (exchange, route) => this.#serveCalls(exchange, route),
           clock: parts.clock,
         },
         onConnection: (socket) => this.#admit(socket),
@@ -113,16 +115,17 @@ export class HttpServer {
         },
         upgrade: (upgrade) => this.#upgrade(upgrade),
         tunnelHeaders: ["Allow: POST, OPTIONS"],
+        guard: parts.guard,
       },
     );
   }
 
-  #upgrade(upgrade: HttpUpgrade): void {
+  #upgrade(upgrade: HttpUpgrade): Promise<void> | void {
     const { request } = upgrade;
     const route = requestRoute(request);
     const { sockets } = this.#parts;
     if (!hasOneHost(request)) sockets.refuse(upgrade, errors.notOneHost());
-    else if (route.kind === "endpoint") void sockets.upgrade({ ...upgrade, route });
+    else if (route.kind === "endpoint") return sockets.upgrade({ ...upgrade, route });
     else if (route.kind === "two keys") sockets.refuse(upgrade, errors.twoKeys());
     else sockets.refuse(upgrade, errors.unknownPath());
   }
@@ -192,25 +195,28 @@ export class HttpServer {
     for (const cancel of cancels) cancel();
   }
 
-  #serve(exchange: HttpExchange): void {
+  #serve(exchange: HttpExchange): Promise<void> | void {
     const { request } = exchange;
     const route = requestRoute(request);
-    if (!hasOneHost(request)) this.#refuse(exchange, errors.notOneHost());
-    else if (route.kind === "endpoint" && request.method === "POST")
-      void this.#serveCalls(exchange, route);
-    else if (route.kind === "events" && request.method === "GET")
-      void this.#serveEvents(exchange, route);
-    else this.#serveOther(exchange, route);
+    if (!hasOneHost(request)) return this.#refuse(exchange, errors.notOneHost());
+    if (route.kind === "endpoint" && request.method === "POST")
+      return this.#serveCalls(exchange, route);
+    if (route.kind === "events" && request.method === "GET")
+      return this.#serveEvents(exchange, route);
+    return this.#serveOther(exchange, route);
   }
 
-  #serveOther(exchange: HttpExchange, route: ReturnType<typeof requestRoute>): void {
+  #serveOther(
+    exchange: HttpExchange,
+    route: ReturnType<typeof requestRoute>,
+  ): Promise<void> | void {
     const { request } = exchange;
     request.resume();
     if (route.kind === "unknown") this.#refuse(exchange, errors.unknownPath());
     else if (route.kind === "two keys") this.#refuse(exchange, errors.twoKeys());
     else if (route.kind === "health") this.#tell(exchange, "ok");
-    else if (route.kind === "readiness") void this.#tellReadiness(exchange);
-    else if (request.method === "OPTIONS") void this.#servePreflight(exchange, route);
+    else if (route.kind === "readiness") return this.#tellReadiness(exchange);
+    else if (request.method === "OPTIONS") return this.#servePreflight(exchange, route);
     else {
       const verb = VERBS[route.kind];
       this.#refuse(exchange, errors.verbNotAllowed(request.method ?? "this verb", verb), verb);
@@ -292,9 +298,13 @@ export class HttpServer {
     const running = this.#parts.connections.requestsOn(request.socket);
     running?.add(scope);
     response.on("close", () => {
-      running?.delete(scope);
-      pipeline.end();
-      scope.end(response.writableFinished);
+      try {
+        running?.delete(scope);
+        pipeline.end();
+        scope.end(response.writableFinished);
+      } catch (error) {
+        this.#parts.guard.failed("request", request.socket, error);
+      }
     });
     return scope;
   }

@@ -16,6 +16,7 @@ import type { TLSSocket } from "node:tls";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import { PeriodicTimer } from "../lib/waiting.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 
 export type Http2FrontOptions = {
   /** The times until the first request, until a request is whole, and between requests. */
@@ -28,6 +29,7 @@ export type Http2FrontParts = {
   readonly onStream: (socket: Socket, raw: Socket) => void;
   readonly onEnded: (why: SessionEnd) => void;
   readonly clock: Pick<Clock, "now" | "after">;
+  readonly guard: Pick<CallbackGuard, "run">;
 };
 
 /** Why the gateway ended a session or stream: a session without a stream, an incomplete request, a protocol error. */
@@ -84,11 +86,16 @@ export class Http2Front {
       ...BOUNDS,
       Http2ServerResponse: CallerResponse,
     } as object);
-    this.#server.on("session", (session) => this.#begin(session as ServerHttp2Session));
+    const { guard } = parts;
+    this.#server.on("session", (session) =>
+      guard.run("session", session, () => this.#begin(session as ServerHttp2Session)),
+    );
     this.#server.on("sessionError", () => parts.onEnded("protocol"));
     // Node would answer the last two of these events itself, without a request id, a log line or a metric.
     for (const event of ["request", "connect", "checkExpectation"])
-      this.#server.on(event, (request, response) => this.#serve(request, response));
+      this.#server.on(event, (request: Http2ServerRequest, response: CallerResponse) =>
+        guard.run("request", request.stream, () => this.#serve(request, response)),
+      );
   }
 
   take(carrier: Carrier): void {

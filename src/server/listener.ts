@@ -12,7 +12,9 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Config } from "../config/schema.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 import { Http2Front, type Http2FrontParts } from "./http2-front.ts";
+import { OpenResponses } from "./open-responses.ts";
 import { PlainFront, type PlainFrontParts, type PlainResponse } from "./plain-front.ts";
 import type { PlainRequest } from "./plain-request.ts";
 import { type CertificateFiles, TlsFront, type TlsFrontParts } from "./tls-front.ts";
@@ -60,10 +62,11 @@ export type HttpUpgrade = {
 };
 
 export type ListenerParts<Route = never> = {
-  readonly serve: (exchange: HttpExchange) => void;
+  /** May return a promise, whose rejection ends the connection. */
+  readonly serve: (exchange: HttpExchange) => unknown;
   /** Serves plain HTTP/1.1 requests, which `PlainFront` reads; left out: Node's HTTP reads all requests. */
   readonly plain?: Pick<PlainFrontParts<Route>, "routeOf" | "clock"> & {
-    readonly serve: (exchange: PlainExchange, route: Route) => void;
+    readonly serve: (exchange: PlainExchange, route: Route) => unknown;
   };
   /** Called for each new connection. @returns Whether the connection was admitted. */
   readonly onConnection: (socket: Socket) => boolean;
@@ -72,9 +75,11 @@ export type ListenerParts<Route = never> = {
   readonly tls: Pick<TlsFrontParts, "onHandshake" | "onCertificate" | "clock" | "log"> &
     Pick<Http2FrontParts, "onEnded">;
   /** Called for each request to open a WebSocket; left out: such a request is served as any other. */
-  readonly upgrade?: (upgrade: HttpUpgrade) => void;
+  readonly upgrade?: (upgrade: HttpUpgrade) => unknown;
   /** The headers of the answer that refuses a CONNECT. */
   readonly tunnelHeaders?: readonly string[];
+  /** Hears of each exception in a callback of the servers. */
+  readonly guard: Pick<CallbackGuard, "run" | "failed">;
 };
 
 /** How often Node checks its connections for timeouts. */
@@ -86,6 +91,7 @@ export class Listener<Route = never> {
   readonly #nextRequestId = requestIds();
   readonly #front: TlsFront | undefined;
   readonly #http2: Http2Front | undefined;
+  readonly #open = new OpenResponses();
   readonly #options: ListenerOptions;
   #bounds: ListenerBounds;
 
@@ -101,9 +107,16 @@ export class Listener<Route = never> {
       shouldUpgradeCallback: (request) =>
         parts.upgrade !== undefined && request.headers.upgrade?.toLowerCase() === "websocket",
     };
-    const serve = (request: IncomingMessage, response: ServerResponse): void =>
-      parts.serve({ request, response, requestId: this.#nextRequestId() });
-    if (options.tls?.http2) this.#http2 = this.#http2For(serve, parts);
+    const { guard } = parts;
+    const serveStream = (request: IncomingMessage, response: ServerResponse): void =>
+      guard.run("request", request.socket, () =>
+        parts.serve({ request, response, requestId: this.#nextRequestId() }),
+      );
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      this.#open.add(request, response);
+      serveStream(request, response);
+    };
+    if (options.tls?.http2) this.#http2 = this.#http2For(serveStream, parts);
     this.#front =
       options.tls &&
       this.#frontFor(options.tls, {
@@ -112,36 +125,55 @@ export class Listener<Route = never> {
       });
     this.#server = this.#front?.server ?? createServer(http, serve);
     this.setTimeouts(options.bounds);
-    this.#server.on("upgrade", (request, socket, head) =>
-      parts.upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
-    );
-    const headers = parts.tunnelHeaders ?? [];
     const [byNode] = this.#server.listeners("connection");
     const serveByNode =
       this.#front?.serveByNode ?? ((socket) => byNode?.call(this.#server, socket));
     this.#plain = this.#plainFor(parts, serveByNode);
     if (!this.#front) this.#acceptConnections(parts, serveByNode);
-    this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
-    this.#server.on("connect", (_, socket) =>
-      this.answer(socket as Socket, "405 Method Not Allowed", headers),
+    this.#listenForOthers(parts);
+  }
+
+  /** Listens for what is no plain request. */
+  #listenForOthers({ guard, upgrade, tunnelHeaders = [] }: ListenerParts<Route>): void {
+    this.#server.on("upgrade", (request, socket, head) =>
+      guard.run("upgrade", socket, () =>
+        this.#open.has(socket)
+          ? this.#open.end(socket)
+          : upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
+      ),
     );
-    this.#server.on("checkExpectation", (_, response) => {
-      response.writeHead(417, { "X-Request-Id": this.#nextRequestId() }).end();
-    });
+    this.#server.on("connect", (_, socket) =>
+      guard.run("connect", socket, () =>
+        this.#open.has(socket)
+          ? this.#open.end(socket)
+          : this.answer(socket as Socket, "405 Method Not Allowed", tunnelHeaders),
+      ),
+    );
+    this.#server.on("clientError", (error, socket) =>
+      guard.run("broken request", socket, () => this.#answerBroken(error, socket as Socket)),
+    );
+    this.#server.on("checkExpectation", (request, response) =>
+      guard.run("request", request.socket, () => {
+        this.#open.add(request, response);
+        response.writeHead(417, { "X-Request-Id": this.#nextRequestId() }).end();
+      }),
+    );
   }
 
   #acceptConnections(
-    { onConnection }: ListenerParts<Route>,
+    { onConnection, guard }: ListenerParts<Route>,
     serveByNode: (socket: Socket) => void,
   ): void {
-    this.#server.removeAllListeners("connection").on("connection", (socket: Socket) => {
-      if (onConnection(socket) && this.#plain) this.#plain.take(socket);
-      else serveByNode(socket);
-    });
+    this.#server.removeAllListeners("connection").on("connection", (socket: Socket) =>
+      guard.run("connection", socket, () => {
+        if (onConnection(socket) && this.#plain) this.#plain.take(socket);
+        else serveByNode(socket);
+      }),
+    );
   }
 
   #plainFor(
-    { plain }: ListenerParts<Route>,
+    { plain, guard }: ListenerParts<Route>,
     handOver: (socket: Socket) => void,
   ): PlainFront<Route> | undefined {
     if (!plain) return undefined;
@@ -149,7 +181,7 @@ export class Listener<Route = never> {
       plain.serve({ request, response, requestId: this.#nextRequestId() }, route);
     const refuse: PlainFrontParts<Route>["refuse"] = (socket, status) =>
       this.answer(socket, status);
-    const own = { ...plain, serve, handOver, refuse };
+    const own = { ...plain, serve, handOver, refuse, guard };
     return new PlainFront({ bounds: () => this.#bounds }, own);
   }
 
@@ -163,6 +195,7 @@ export class Listener<Route = never> {
       { ...tls, http2: tls.http2 ?? false, handshakeMs },
       {
         ...parts.tls,
+        guard: parts.guard,
         createServer: create,
         admit: onConnection,
         onSecured: (secured, raw) => {
@@ -175,9 +208,12 @@ export class Listener<Route = never> {
     );
   }
 
-  #http2For(serve: Http2FrontParts["serve"], { onCarried, tls }: ListenerParts<Route>): Http2Front {
+  #http2For(
+    serve: Http2FrontParts["serve"],
+    { onCarried, tls, guard }: ListenerParts<Route>,
+  ): Http2Front {
     const onStream = (socket: Socket, by: Socket): void => onCarried(socket, by, "stream");
-    return new Http2Front({ bounds: () => this.#bounds }, { serve, onStream, ...tls });
+    return new Http2Front({ bounds: () => this.#bounds }, { serve, onStream, guard, ...tls });
   }
 
   /** Whether the listener uses TLS, so that a caller can read no answer before its handshake. */
@@ -249,8 +285,9 @@ export class Listener<Route = never> {
   /** Answers bytes that are no HTTP, and a request that came too slowly. */
   #answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
     // After an answer on this connection, the caller would take this one for the answer to its next request.
-    if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0)
-      socket.destroy();
+    const wouldAnswerAnother = socket.bytesWritten > 0 || this.#open.hasWhole(socket);
+    if (error.code === "ECONNRESET" || !socket.writable || wouldAnswerAnother)
+      this.#open.end(socket);
     else this.answer(socket, STATUSES[error.code ?? ""] ?? "400 Bad Request");
   }
 }

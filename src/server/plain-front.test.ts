@@ -12,7 +12,7 @@ import { type PlainRequest, readPlainHead } from "./plain-request.ts";
 const BOUNDS = { headersMs: 10_000, idleMs: 60_000, silenceMs: 90_000 };
 
 type Seen = { by: "front" | "node"; url: string | undefined; headers: object; body: string };
-type Serve = (request: PlainRequest, response: PlainResponse) => void;
+type Serve = (request: PlainRequest, response: PlainResponse) => unknown;
 
 const answer = (response: PlainResponse, body = "ok", more: readonly string[] = []): void =>
   response.writeHead(200, ["Content-Length", String(body.length), ...more]).end(body);
@@ -28,6 +28,7 @@ async function startFront(serve: Serve = (_, response) => answer(response)) {
   const clock = new FakeClock();
   const seen: Seen[] = [];
   const refused: string[] = [];
+  const failed: string[] = [];
   const node = answering(seen);
   const [byNode] = node.listeners("connection");
   const front = new PlainFront(
@@ -37,7 +38,7 @@ async function startFront(serve: Serve = (_, response) => answer(response)) {
       serve: (request, response) => {
         const { url, headers, body } = request;
         seen.push({ by: "front", url, headers, body: String(body) });
-        serve(request, response);
+        return serve(request, response);
       },
       handOver: (socket) => byNode?.call(node, socket),
       refuse: (socket, status) => {
@@ -45,6 +46,12 @@ async function startFront(serve: Serve = (_, response) => answer(response)) {
         socket.destroy();
       },
       clock,
+      guard: {
+        failed: (event, connection, error) => {
+          failed.push(`${event}: ${error}`);
+          connection.destroy();
+        },
+      },
     },
   );
   const server = createNetServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
@@ -55,7 +62,7 @@ async function startFront(serve: Serve = (_, response) => answer(response)) {
     front.terminate();
     server.close();
   });
-  return { front, clock, seen, refused, port: (server.address() as AddressInfo).port };
+  return { front, clock, seen, refused, failed, port: (server.address() as AddressInfo).port };
 }
 
 function answering(seen: Seen[]): Server {
@@ -375,4 +382,27 @@ describe("the front and Node's HTTP", () => {
     );
     expect(plain).toBeGreaterThan(20);
   });
+});
+
+it.each<{ how: string; serve: () => unknown; event: string }>([
+  {
+    how: "throws",
+    serve: () => {
+      throw new Error("a fault");
+    },
+    event: "bytes",
+  },
+  { how: "rejects", serve: () => Promise.reject(new Error("a fault")), event: "request" },
+])("a request whose service $how ends its own connection alone", async ({ serve, event }) => {
+  let isFaulty = true;
+  const { port, failed } = await startFront((_, response) =>
+    isFaulty ? (serve() as undefined) : answer(response),
+  );
+  const [first, second] = [await dial(port), await dial(port)];
+  first.socket.write(post("[]"));
+  await once(first.socket, "close");
+  expect(failed).toEqual([`${event}: Error: a fault`]);
+  isFaulty = false;
+  second.socket.write(post("[]"));
+  await until(() => answersIn(second) === 1);
 });

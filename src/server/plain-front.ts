@@ -9,6 +9,7 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { httpDate } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { PeriodicTimer } from "../lib/waiting.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
 
 export type PlainFrontOptions = {
@@ -19,12 +20,14 @@ export type PlainFrontOptions = {
 export type PlainFrontParts<Route> = {
   /** The route of a request with this head; undefined: Node's HTTP must serve the request. */
   readonly routeOf: (head: PlainHead) => Route | undefined;
-  readonly serve: (request: PlainRequest, response: PlainResponse, route: Route) => void;
+  /** May return a promise, whose rejection ends the connection. */
+  readonly serve: (request: PlainRequest, response: PlainResponse, route: Route) => unknown;
   /** Hands a connection to Node's HTTP. The bytes that were read are put back into the socket before. */
   readonly handOver: (socket: Socket) => void;
   /** Answers on a connection that ended before its request was whole, or on which no byte ever came. */
   readonly refuse: (socket: Socket, status: "400 Bad Request" | "408 Request Timeout") => void;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly guard: Pick<CallbackGuard, "failed">;
 };
 
 const LOOK_EVERY_MS = 1_000;
@@ -140,6 +143,14 @@ class PlainConnection<Route> {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    try {
+      this.#take(chunk);
+    } catch (error) {
+      this.#parts.guard.failed("bytes", this.socket, error);
+    }
+  };
+
+  #take(chunk: Buffer): void {
     const before = this.#unserved;
     this.#unserved = undefined;
     const bytes = before ? Buffer.concat([before, chunk]) : chunk;
@@ -148,7 +159,7 @@ class PlainConnection<Route> {
       this.#unserved = bytes;
       if (bytes.length > MOST_UNSERVED) this.socket.pause();
     }
-  };
+  }
 
   /** @param mayGoOn Whether an unfinished request may wait for more bytes: some callers send head and body separately. */
   #read(bytes: Buffer, mayGoOn: boolean): void {
@@ -183,8 +194,12 @@ class PlainConnection<Route> {
       this.#onAnswered,
     );
     this.#response = response;
-    serve(new PlainRequest(head, this.socket, body), response, route);
+    const done = serve(new PlainRequest(head, this.socket, body), response, route);
+    if (done instanceof Promise) done.catch(this.#onRejected);
   }
+
+  readonly #onRejected = (error: unknown): void =>
+    this.#parts.guard.failed("request", this.socket, error);
 
   readonly #onAnswered = (isLast: boolean): void => {
     this.#response = undefined;

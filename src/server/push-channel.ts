@@ -1,14 +1,17 @@
 // Pushes notifications of subscriptions to one WebSocket. The socket's key pays for each of them.
 import type { Grant } from "../access/keys/key-ring.ts";
+import type { RequestRule } from "../access/scope/scope.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { PushChannel } from "../filters/subscription.ts";
 import { lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { CallerSocket } from "./caller-socket.ts";
 
-type Payer = {
+export type Payer = {
   readonly grant: Grant | undefined;
   readonly network: CallableNetwork | undefined;
+  /** The rule of the key that forbids requests like the one that opened the socket; undefined when none does. */
+  readonly rule?: RequestRule | undefined;
 };
 
 export type SocketChannelParts = {
@@ -16,7 +19,7 @@ export type SocketChannelParts = {
     /** @param count The number of this notification in its subscription. */
     push(notification: readonly RawJson[], count: number): Promise<boolean>;
   };
-  /** The current grant and network; each is undefined where the key is not valid, or the network not served. */
+  /** The payer at this moment: grant or network is undefined where the key is not valid, or the network not served. */
   readonly payer: () => Payer;
   readonly clock: Pick<Clock, "now" | "sleep" | "yield">;
 };
@@ -81,11 +84,12 @@ export class SocketChannel implements PushChannel {
   }
 
   allows(name: string, params: readonly unknown[]): boolean {
-    const { grant, network } = this.#parts.payer();
+    const { grant, network, rule } = this.#parts.payer();
     const method = network?.catalogue.served.get(name);
     return (
       grant !== undefined &&
       method !== undefined &&
+      rule === undefined &&
       grant.scope.forbidsCall({ message: { method: name, params }, method }) === undefined
     );
   }
@@ -110,12 +114,15 @@ export class SocketChannel implements PushChannel {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** Charges the key; waits while it has no units. @returns `NOBODY` when the socket is closed or the key invalid. */
+  /**
+   * Charges the key; waits while it has no units.
+   * @returns `NOBODY` when the socket is closed, or the key is invalid or bound to less by now.
+   */
   async #paid(): Promise<Payer> {
     const { clock, payer: payerNow, socket } = this.#parts;
     for (;;) {
       const payer = payerNow();
-      if (!payer.grant || socket.signal.aborted) return NOBODY;
+      if (!payer.grant || payer.rule || socket.signal.aborted) return NOBODY;
       const short = await payer.grant.meter.charge(NOTIFICATION_UNITS, clock.now());
       if (!short) return payer;
       const pauseMs = Math.min(LONGEST_PAUSE_S, short.retryAfter) * 1000;

@@ -15,6 +15,7 @@ import type { Config } from "../config/schema.ts";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { PeriodicTimer } from "../lib/waiting.ts";
+import type { CallbackGuard } from "./callback-guard.ts";
 
 /** The paths of a certificate and its key, and of the authority that must have signed clients' certificates, if any. */
 export type CertificateFiles = NonNullable<Config["admin"]["listen"]["tls"]>;
@@ -38,6 +39,7 @@ export type TlsFrontParts = {
   readonly onCertificate: (expiresAtMs: number) => void;
   readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly guard: Pick<CallbackGuard, "run">;
 };
 
 const LOOK_EVERY_MS = 1_000;
@@ -155,8 +157,11 @@ export class TlsFront {
     // Node's own listeners would read each connection as HTTP/1.1, and answer a broken handshake as a request.
     const [overHttp1] = server.listeners("secureConnection");
     server.removeAllListeners("secureConnection").removeAllListeners("tlsClientError");
-    server.on("connection", (raw: Socket) => this.#begin(raw));
-    server.on("secureConnection", (secured) => this.#secured(secured));
+    const { guard } = parts;
+    server.on("connection", (raw: Socket) => guard.run("connection", raw, () => this.#begin(raw)));
+    server.on("secureConnection", (secured) =>
+      guard.run("handshake", secured, () => this.#secured(secured)),
+    );
     server.on("tlsClientError", (_, secured) => secured.destroy());
     this.server = server;
     this.serveByNode = (secured) => {

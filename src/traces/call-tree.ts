@@ -3,6 +3,7 @@
 import { isQuantity, toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 import { type Frame, isUntraced, readFrame } from "./frame.ts";
+import { isBeyondExecution, type PaidGas, precompileGas } from "./precompile-gas.ts";
 
 export type Trace = {
   readonly action: Json;
@@ -28,7 +29,7 @@ export type TreeOptions = {
   readonly intrinsicGas?: number | undefined;
   /** The transaction's `gas`. Where the top frame has this less the intrinsic gas, the node counted none in (anvil). */
   readonly gasLimit?: unknown;
-};
+} & Omit<PaidGas, "paid">;
 
 /** The most steps in the paths of all traces together: far more than the gas of a transaction can pay for. */
 const MAX_PATH_STEPS = 2 ** 24;
@@ -70,11 +71,15 @@ function withoutIntrinsicGas(frame: Frame, options: TreeOptions): Frame | undefi
   const isLeftOut = isQuantity(gasLimit) && BigInt(gasLimit) - BigInt(intrinsicGas) === BigInt(gas);
   const isCountedIn = !isLeftOut;
   if (isCountedIn && BigInt(gas) < intrinsicGas) return undefined;
+  const executed = isBeyondExecution({ ...options, paid: gasUsed })
+    ? precompileGas(frame.to, frame.input)
+    : undefined;
+  // The node has already subtracted the refunds, which may exceed the gas that execution took.
+  const told = isQuantity(gasUsed) ? less(gasUsed, intrinsicGas) : gasUsed;
   return {
     ...frame,
     gas: isCountedIn ? less(gas, intrinsicGas) : gas,
-    // The node has already subtracted the refunds, which may exceed the gas that execution took.
-    gasUsed: isQuantity(gasUsed) ? less(gasUsed, intrinsicGas) : gasUsed,
+    gasUsed: executed === undefined ? told : toQuantity(executed),
   };
 }
 

@@ -92,6 +92,24 @@ it("again and again does not replace a process each time, and a signal ends it f
   expect((await ended)[0]).toBe(0);
 });
 
+it("again and again by exceptions does not end the gateway: it goes on, and is replaced later", async () => {
+  await start(1);
+  const { pid } = gateway.process;
+  gateway.process.kill(SIGNALS.exception);
+  await until("it listens again", async () => logged("listening") === 2);
+  for (let times = 2; times < 6; times += 1) {
+    gateway.process.kill(SIGNALS.exception);
+    await until("it is counted", async () => (await counted("exception")) === String(times));
+    await answers();
+  }
+  expect(logged("the process goes on, and is replaced later")).toBe(1);
+  expect(logged("listening")).toBe(2);
+  await until("it listens again", async () => logged("listening") === 3);
+  await answers();
+  expect(await counted("exception")).toBe("5");
+  expect(gateway.process).toMatchObject({ pid, exitCode: null });
+}, 60_000);
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -55,6 +55,7 @@ export async function scriptedAdmin(
         values: async () => [],
         contentType: "text/plain; version=0.0.4",
         certificateExpires: () => undefined,
+        callbackFailed: () => undefined,
         adminRefused: (why) => void logged.push({ refused: why }),
       },
       keys,

@@ -5,6 +5,7 @@ import type { LogRange } from "../../src/evm/log-filter.ts";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { atOnce } from "../../src/lib/turns.ts";
 import type { CallOptions } from "../../src/upstream/asking/call-options.ts";
+import type { LogsReach } from "../../src/upstream/capabilities/capabilities.ts";
 import type { LearnedRange } from "../../src/upstream/learned-range.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 
@@ -12,7 +13,10 @@ export type Filter = { readonly address?: string | readonly string[] };
 export type Log = { readonly address: string; readonly blockNumber: string; readonly data: string };
 
 /** @param call The number of the call among all calls to all nodes, from one. @returns The node's reply. */
-export type LogNode = (question: LogRange & Filter, call: number) => Reply;
+export type LogNode = ((question: LogRange & Filter, call: number) => Reply) & {
+  /** The gateway's knowledge of the node's old logs. */
+  readonly reach?: LogsReach;
+};
 
 export const told = (logs: readonly Log[]): Reply => ({
   kind: "result",
@@ -83,7 +87,7 @@ export function askingNodes(
         continue;
       }
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
-      options.onReply?.(reply, `node ${index}`);
+      options.onReply?.(reply, `node ${index}`, node.reach);
       if (!options.crossCheck?.isUncertain(reply)) return said(reply);
       uncertain ??= reply;
     }

@@ -4,6 +4,7 @@ import { type CallObject, forAnyNode, withCappedGas } from "../../evm/call-objec
 import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { intrinsicGas } from "../../traces/gas.ts";
+import { floorGas, setsCode } from "../../traces/precompile-gas.ts";
 import { type FixedPointer, settle } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { withoutState } from "../state.ts";
@@ -54,7 +55,10 @@ async function derived(
   const asked = { ...traced, call };
   const isCreate = (call.to ?? null) === null;
   const rules = await rulesOf(block.position, context);
-  const gas = { intrinsicGas: intrinsicGas(call, { isCreate, rules }), gasLimit: call.gas };
+  const gas = {
+    ...{ intrinsicGas: intrinsicGas(call, { isCreate, rules }), gasLimit: call.gas },
+    ...{ floorGas: floorGas(call), setsCode: setsCode(call) },
+  };
   const tree = async (): Promise<CallTree> => firstOf([callTreeSource(gas)], asked, context);
   return derivedParts(traced.types, {
     // The steps also tell the gas that was used.

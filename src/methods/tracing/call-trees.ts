@@ -8,6 +8,7 @@ import {
   tracesOfFlat,
   withPosition,
 } from "../../traces/call-tree.ts";
+import { floorGas, setsCode } from "../../traces/precompile-gas.ts";
 import type { MinedBlock, MinedPosition, MinedTransaction } from "./mined.ts";
 import {
   callSource,
@@ -68,6 +69,8 @@ const GIVES_NOTHING = /^(?!.*revert)/i;
 const optionsFor = ({ intrinsicGas, json }: MinedTransaction): TreeOptions => ({
   intrinsicGas,
   gasLimit: json["gas"],
+  floorGas: floorGas(json),
+  setsCode: setsCode(json),
 });
 
 const traced = tracerSources(

@@ -4,6 +4,7 @@
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { CallPosition } from "../capabilities/capabilities.ts";
 import { LOST_RACE } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
@@ -56,6 +57,8 @@ export class CallDriver implements Waiting {
   #cancelTimer = nothing;
   /** The shortage that the call waits out now, where the number of such calls is bounded. */
   #shortOf: Shortage | undefined;
+  /** The upstreams that found no logs. */
+  #foundNoLogs: readonly Upstream[] = NOBODY;
   #signal: Signal | undefined;
   #ends: DriverEnds | undefined;
   readonly #parts: CallDriverParts;
@@ -175,15 +178,14 @@ export class CallDriver implements Waiting {
 
   #askOptions(attempt: Attempt, headers: AskOptions["headers"]): AskOptions {
     const { traits, options } = this.#state.question;
-    const { block, variant, reader, isFalse, onFalse, asker } = options;
-    const head = block === undefined ? undefined : this.#parts.network.headNumber();
+    const { variant, reader, isFalse, onFalse, asker } = options;
     return {
       traits,
       reader: reader?.(),
       variant: variant?.name,
       isFalse,
       onFalse,
-      position: block === undefined || head === undefined ? undefined : { block, head },
+      position: this.#position(),
       exceedsLearnedLimit: attempt.exceedsLearnedLimit,
       asker,
       attempt,
@@ -191,16 +193,32 @@ export class CallDriver implements Waiting {
     };
   }
 
+  /** The block that the call is about; undefined while it, or the head, is not known. */
+  #position(): CallPosition | undefined {
+    const { block } = this.#state.question.options;
+    const head = block === undefined ? undefined : this.#parts.network.headNumber();
+    return block === undefined || head === undefined ? undefined : { block, head };
+  }
+
   /** Reports a result or refusal to `onReply`. When it says that the upstream lacks the variant, returns `missing`. */
   #noted(reply: Reply, upstream: Upstream): Reply {
     if (reply.kind !== "result" && reply.kind !== "refused") return reply;
-    const { variant, onReply } = this.#state.question.options;
+    const { traits, options } = this.#state.question;
+    const { variant, onReply } = options;
     if (variant?.isMissing(reply)) {
       upstream.rememberMissing(variant.name);
       return { kind: "missing" };
     }
-    onReply?.(reply, upstream.name);
+    const position = traits.workKind === "logs" ? this.#position() : undefined;
+    onReply?.(reply, upstream.name, position && upstream.capabilities.logsAt(position));
+    if (position && reply.kind === "result") this.#learnNoLogs(reply.json, upstream, position);
     return reply;
+  }
+
+  /** A node that found no logs where another one found some has dropped them, or never had them. */
+  #learnNoLogs(json: Buffer, upstream: Upstream, position: CallPosition): void {
+    if (json.length <= NO_LOGS_BYTES) this.#foundNoLogs = [...this.#foundNoLogs, upstream];
+    else for (const other of this.#foundNoLogs) other.capabilities.learnNoLogs(json, position);
   }
 
   /** Reports dissenters, also after the call has settled; ends the call only once. */
@@ -229,6 +247,10 @@ export class CallDriver implements Waiting {
 }
 
 const nothing = (): void => undefined;
+
+const NOBODY: readonly Upstream[] = [];
+/** The bytes of `[]`, or null. */
+const NO_LOGS_BYTES = 4;
 
 export type AskingState = {
   readonly question: UpstreamQuestion;

@@ -1,6 +1,7 @@
 // The options of a call to the upstreams of a network.
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { AttemptStory, BegunAttempt } from "../../observe/story.ts";
+import type { LogsReach } from "../capabilities/capabilities.ts";
 import type { BodyReader } from "../connection/connection.ts";
 import type { ResultCheckOptions } from "../node-requests.ts";
 import type { AskerWithDeadline } from "../node-turns.ts";
@@ -12,8 +13,11 @@ export type CallOptions = Pick<ResultCheckOptions, "isFalse" | "onFalse"> & {
   readonly traits?: MethodTraits | undefined;
   /** The rule for replies that the gateway does not believe of one upstream alone. */
   readonly crossCheck?: CrossCheckRule | undefined;
-  /** Is called with each result and refusal before the cross-check, so also with replies that do not count. */
-  readonly onReply?: ((reply: FinalReply, upstream: string) => void) | undefined;
+  /**
+   * Is called with each result and refusal before the cross-check, so also with replies that do not count; for a log
+   * query with what is known of the upstream's logs at the call's block.
+   */
+  readonly onReply?: ((reply: FinalReply, upstream: string, reach?: LogsReach) => void) | undefined;
   /** The number of the block that the call is about: the gateway asks an upstream that seems to lack it last. */
   readonly block?: number | undefined;
   /** The block number that an upstream's head should have reached, where the call is about no single block. */

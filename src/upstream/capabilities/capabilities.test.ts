@@ -62,6 +62,46 @@ describe("what answers to callers tell of a node", () => {
   });
 });
 
+describe("how far back a node has logs", () => {
+  const logsOf = declared("eth_getLogs");
+  const at = (block: number, head = HEAD) => ({ block, head });
+  const logAt = (block: number) => `[{"blockNumber": "0x${block.toString(16)}"}]`;
+
+  it("is unknown, except for the newest blocks, which no node drops", () => {
+    const capabilities = unlearned();
+    expect(capabilities.logsAt(at(5))).toBe("unknown");
+    expect(capabilities.logsAt(at(HEAD - 10))).toBe("has");
+    capabilities.learnFrom(logsOf, result("[]"), at(5));
+    expect(capabilities.logsAt(at(5))).toBe("unknown");
+  });
+
+  it("is not shown by blocks, which nodes keep without their logs", () => {
+    const capabilities = unlearned();
+    capabilities.learnFrom(declared("eth_getBlockByNumber"), result("{}"), at(5));
+    expect(capabilities.logsAt(at(5))).toBe("unknown");
+  });
+
+  it("is shown by the first log of an answer, as long as the head is no further away", () => {
+    const capabilities = unlearned();
+    capabilities.learnFrom(logsOf, result(logAt(600)), at(5));
+    expect(capabilities.logsAt(at(5))).toBe("unknown");
+    expect(capabilities.logsAt(at(600))).toBe("has");
+    expect(capabilities.logsAt(at(600, HEAD + 1))).toBe("unknown");
+    expect(capabilities.logsAt(at(601, HEAD + 1))).toBe("has");
+  });
+
+  it("is shown by logs that another node has, until the node gives some itself", () => {
+    const capabilities = unlearned();
+    capabilities.learnNoLogs(Buffer.from(logAt(600)), at(5));
+    expect(capabilities.logsAt(at(600))).toBe("lacks");
+    expect(capabilities.logsAt(at(601))).toBe("unknown");
+    expect(capabilities.isLacking("logs", at(600))).toBe(true);
+    expect(capabilities.isLacking("blocks", at(600))).toBe(false);
+    capabilities.learnFrom(logsOf, result(logAt(500)), at(500));
+    expect(capabilities.logsAt(at(600))).toBe("has");
+  });
+});
+
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const onChange = (): void => undefined;

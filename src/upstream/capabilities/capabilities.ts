@@ -32,6 +32,8 @@ export class Capabilities {
   readonly words: LearnedWords;
   /** The data that the node says it holds. */
   readonly claims = new ClaimedReaches();
+  /** How far back the node gave logs: some nodes keep blocks whose receipts and logs they drop. Not kept over restarts. */
+  readonly #logs = new History({ onChange: () => undefined });
   #version: string | undefined;
   /** When the gateway began to learn the present knowledge, in milliseconds of the wall clock. */
   #learnedAtMs: number;
@@ -62,8 +64,9 @@ export class Capabilities {
   /** Whether the node seems to lack the data that a call of this kind, or of this method, needs at this block. */
   isLacking(workKind: WorkKind, position: CallPosition, method = ""): boolean {
     const reach = REACHES[workKind];
-    if (reach !== undefined && this.history.isLacking(reach, position.block, position.head))
-      return true;
+    const { block, head } = position;
+    if (workKind === "logs" && this.#logs.isLacking(LOGS, block, head)) return true;
+    if (reach !== undefined && this.history.isLacking(reach, block, head)) return true;
     return this.claims.isLacking(resourceOf(method, workKind), position);
   }
 
@@ -78,6 +81,18 @@ export class Capabilities {
     if (evidenceOf(traits, reply, position) === "has") this.claims.contradict(resource, position);
   }
 
+  /** Whether the node has the logs of this block, as far as its replies to other log queries show. */
+  logsAt({ block, head }: CallPosition): LogsReach {
+    if (this.isLacking("logs", { block, head })) return "lacks";
+    const isRecent = head - block < RECENT_LOGS;
+    return isRecent || this.#logs.hasShown(LOGS, block, head) ? "has" : "unknown";
+  }
+
+  /** Must be called when the node found no logs in a range in which another node found some. */
+  learnNoLogs(found: Buffer, position: CallPosition): void {
+    this.#logs.learn(LOGS, "lacks", positionOfLogs(found, position));
+  }
+
   /** Learns from the reply to any call. @param position The block of the call, if known. */
   learnFrom(
     traits: Pick<MethodTraits, "workKind" | "isNullNoBlock">,
@@ -87,7 +102,11 @@ export class Capabilities {
     const { workKind } = traits;
     if (workKind === "logs" && reply.kind === "refused") this.#learnWidestLogs(reply);
     const reach = REACHES[workKind];
-    if (position && reach) this.history.learn(reach, evidenceOf(traits, reply, position), position);
+    if (!position || !reach) return;
+    const evidence = evidenceOf(traits, reply, position);
+    this.history.learn(reach, evidence, position);
+    if (workKind === "logs" && reply.kind === "result")
+      this.#logs.learn(LOGS, evidence, positionOfLogs(reply.json, position));
   }
 
   /** Learns from the reply to one of the gateway's own probes. */
@@ -181,8 +200,18 @@ export class Capabilities {
     this.missing.forget();
     this.history.forget();
     this.claims.learn({});
+    this.#logs.forget();
   }
 }
+
+/** The gateway's knowledge of a node's logs at a block. */
+export type LogsReach = "has" | "lacks" | "unknown";
+
+/** No node drops the logs of so many newest blocks; queries of callers that poll ask for no older ones. */
+const RECENT_LOGS = 16;
+
+/** The only reach of a node's logs. */
+const LOGS: Reach = "history";
 
 const REACHES: Readonly<Partial<Record<WorkKind, Reach>>> = {
   state: "state",
@@ -298,6 +327,12 @@ export class History {
     return hadBlock <= block || this.isLacking(reach, block, head);
   }
 
+  /** Whether the node showed that it has this block: one as old, by number and by depth, or an older one. */
+  hasShown(reach: Reach, block: number, head: number): boolean {
+    const bound = this.#bounds.get(reach);
+    return bound !== undefined && block >= bound.hadBlock && head - block <= bound.hadDepth;
+  }
+
   #missed(reach: Reach, block: number, head: number): void {
     const bound = this.#of(reach);
     const depth = Math.max(1, head - block);
@@ -391,3 +426,14 @@ export function evidenceOf(
 
 const isText = (json: Buffer, text: string): boolean =>
   json.length === text.length && json.toString("latin1") === text;
+
+/** The position of the first log in a node's answer, which shows nothing about older blocks of the range. */
+function positionOfLogs(json: Buffer, position: CallPosition): CallPosition {
+  const at = json.indexOf(BLOCK_NUMBER);
+  const text = at < 0 ? "" : json.toString("latin1", at, at + READ_BYTES);
+  const number = /^"blockNumber"\s*:\s*"(0x[0-9a-f]{1,13})"/i.exec(text)?.[1];
+  return number === undefined ? position : { block: Number(number), head: position.head };
+}
+
+const BLOCK_NUMBER = Buffer.from('"blockNumber"');
+const READ_BYTES = 40;

@@ -56,6 +56,13 @@ export const callCases: readonly Case[] = [
   calling("a precompile by delegatecall", call({ to: precompile(2), kind: "DELEGATECALL" })),
   calling("a precompile by callcode", call({ to: precompile(4), kind: "CALLCODE" })),
   { name: "a precompile at the top", transaction: { to: precompile(4), data: "0x0102", ...value } },
+  ...[1, 2, 3, 4, 9, 11].map((number) => ({
+    name: `precompile ${number} at the top, below the floor of its data`,
+    transaction: { to: precompile(number), data: inputOf(number), ...value },
+  })),
+  calling("a contract that takes less than the floor of its data", "0x01 0x02 ADD POP", {
+    transaction: { data: `0x${"77".repeat(900)}` },
+  }),
   calling("a precompile that fails", `${badPoint("0x00")} POP`),
   calling("a precompile that fails with value", `${badPoint("0x01")} POP`, rich),
   calling("a precompile without enough gas", call({ to: precompile(2), gas: "0x10" })),
@@ -86,4 +93,10 @@ function hashing(number: number, sent = "0x00"): string {
 function badPoint(sent: string): string {
   const input = ["0x00", "0x40"] as const;
   return `${write("0x01")} ${call({ to: precompile(6), value: sent, gas: "0x2000", input })}`;
+}
+
+/** Data for which the floor is more than execution takes. */
+function inputOf(number: number): string {
+  if (number === 9) return `0x00000003${"ee".repeat(208)}01`;
+  return `0x${number === 11 ? "00".repeat(256) : "ff".repeat(600)}`;
 }

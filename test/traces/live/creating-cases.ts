@@ -34,6 +34,10 @@ export const creatingCases: readonly Case[] = [
   ...Object.entries(failing).map(([name, init]) =>
     calling(`a create of ${name}`, `${create(init)} RETURNDATASIZE POP POP`),
   ),
+  {
+    name: "a creation that takes less than the floor of its data",
+    transaction: { data: `0x00${"77".repeat(2_000)}` },
+  },
   ...Object.entries(failing).map(([name, data]) => ({
     name: `a transaction of ${name}`,
     transaction: { data },

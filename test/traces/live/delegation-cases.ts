@@ -11,7 +11,7 @@ import { type Case, callees, calling } from "./case.ts";
 
 const key = Buffer.alloc(32, 0x77);
 const authority = `0x${Buffer.from(privateToAddress(key)).toString("hex")}`;
-const emptied = { address: `0x${"0".repeat(40)}`, nonce: 3 };
+const emptied = { address: `0x${"0".repeat(40)}`, nonce: 4 };
 const { keeper, returner } = callees;
 
 /** The cases build on each other: each uses the account's next nonce. */
@@ -37,6 +37,13 @@ export const delegationCases: readonly Case[] = [
     name: "a delegation that stays though the call reverts",
     transaction: { to: callees.reverter, ...delegating({ address: placeOf("deputy"), nonce: 2 }) },
     accounts: { [placeOf("deputy")]: { code: asm(call({ to: returner })) } },
+  },
+  {
+    name: "the sender's refund for a delegation, beside a precompile at the top",
+    transaction: {
+      ...{ to: `0x${"4".padStart(40, "0")}`, data: "0xffee" },
+      ...delegating({ address: keeper, nonce: 3 }),
+    },
   },
   calling("a delegatecall of a delegated account", call({ to: authority, kind: "DELEGATECALL" })),
   {

@@ -118,8 +118,9 @@ export function namesStoredBlock(paramsJson: string, past: Past): boolean {
 }
 
 function isStored(named: unknown, past: Past): boolean {
-  if (isHash(named)) return (past.blockOf(named) ?? past.transaction(named)) !== undefined;
-  return isQuantity(named) && past.blockAt(toNumber(named)) !== undefined;
+  if (isHash(named))
+    return (past.blockOf(named, "if held") ?? past.transaction(named)) !== undefined;
+  return isQuantity(named) && past.blockAt(toNumber(named), "if held") !== undefined;
 }
 
 /** Made once, since an abort without a reason makes an error with a stack for each answered call. */

@@ -319,7 +319,7 @@ describe("a store that is opened again", () => {
     ends: [tables.head, tables.tail],
     hashes: [1, 2, 3, 4, 5].map((number) => tables.hashAt(number)),
     positions: ["of a1", "of a2", "of a3", "of b3", "of b4"].map(positionOf),
-    receipts: ["a1", "a2", "a3", "b3", "b4"].map((name) => stored(name)?.receipts().toString()),
+    receipts: ["a1", "a2", "a3", "b3", "b4"].map((name) => stored(name)?.receipts()?.toString()),
     terms: ["a2", "b4"].map((name) => postings(name)?.toString("hex")),
     bytes: tables.bytes,
   });

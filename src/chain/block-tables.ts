@@ -16,8 +16,13 @@ import {
 
 export type Table = Database<Buffer, Buffer>;
 
-/** Raised when older stores can no longer be read: a gateway builds an older store anew, and refuses a newer one. */
-export const STORE_FORMAT = 3;
+/**
+ * Raised when older stores can no longer be read, or when older versions would misread a new one: a gateway refuses a
+ * newer store, and builds an older one anew unless it can read it.
+ */
+export const STORE_FORMAT = 4;
+/** Each store of this older format is a store of the present one, too: one in which all blocks have their receipts. */
+export const SUBSET_FORMAT = 3;
 /** The name of the note with the format and the chain. Every version reads the note under this name. */
 export const MADE_FOR = "made for";
 

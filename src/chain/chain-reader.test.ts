@@ -14,6 +14,7 @@ const record = (number: number): BlockRecord => ({
   outline: {
     ...{ number, parentHash: hashOf(number - 1), timestamp: number, proof: "none" },
     ...{ transactions: 0, transactionBytes: 0, receiptBytes: 0, uncles: 0, hasUncles: false },
+    ...{ hasReceipts: true, blockProof: "none" },
     ...{ transactionPieces: new Uint32Array(0), receiptPieces: new Uint32Array(0) },
   },
   block: Buffer.from("{}"),

@@ -66,8 +66,8 @@ export class ChainReader {
       finalAfter,
       writer: {
         ...writer,
-        fetch: async (reference) => {
-          const fetched = await writer.fetch(reference).catch(() => "unanswered" as const);
+        fetch: async (...wanted) => {
+          const fetched = await writer.fetch(...wanted).catch(() => "unanswered" as const);
           store.refresh();
           return fetched;
         },

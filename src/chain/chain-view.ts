@@ -9,7 +9,7 @@ import { doFrom, type Turns, type Work } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
-import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
 import { eachTerm } from "./log-index.ts";
@@ -24,6 +24,8 @@ export type FetchFailure =
   | "unknown"
   /** A node gave the block, but it could not be proven. */
   | "unproven"
+  /** Nodes gave the block, but none of them has its receipts. */
+  | "no receipts"
   /** No node gave the block: nodes failed, or the block is too large. */
   | "unanswered";
 
@@ -45,7 +47,10 @@ export type ChainWriter = {
   /** As `look`, soon, without a result to wait for. */
   hurry(): void;
   /** @returns The hash under which the block is in the store now. */
-  fetch(reference: Reference): Promise<{ readonly hash: string } | FetchFailure>;
+  fetch(
+    reference: Reference,
+    receipts: ReceiptTerms,
+  ): Promise<{ readonly hash: string } | FetchFailure>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
@@ -145,10 +150,13 @@ export class ViewSource {
     await within(REACH_TIMEOUT_MS, look(number), { clock, signal });
   }
 
-  /** Has the writer fetch and prove a block that is not in the store, and store it. */
-  async fetch(reference: Reference): Promise<BlockFetch> {
+  /**
+   * Has the writer fetch and prove a block that is not in the store, and store it; or the receipts of a block that is
+   * stored without.
+   */
+  async fetch(reference: Reference, receipts: ReceiptTerms = "needed"): Promise<BlockFetch> {
     const { store, writer } = this.#parts;
-    const fetched = await writer.fetch(reference);
+    const fetched = await writer.fetch(reference, receipts);
     if (typeof fetched === "string") return fetched;
     return store.blockOf(fetched.hash) ?? "unanswered";
   }
@@ -204,14 +212,16 @@ export class ChainView {
     return reference === "latest" ? toQuantity(this.head.number) : reference;
   }
 
-  /** The canonical block with this number, if it is in the store. */
-  blockAt(number: number): StoredBlock | undefined {
+  // A block without receipts is not a block without logs, so only the code that says so gets one.
+
+  /** The canonical block with this number, if it is in the store: with its receipts, unless "if held" asks for either. */
+  blockAt(number: number, receipts: ReceiptTerms = "needed"): StoredBlock | undefined {
     const { store } = this.#parts;
     if (number > this.head.number) return undefined;
     const block = store.blockAt(number);
     // The store may have moved to another head since.
     const isOther = number === this.head.number && block?.hash !== this.head.hash;
-    return isOther ? store.blockOf(this.head.hash) : block;
+    return asAskedFor(isOther ? store.blockOf(this.head.hash) : block, receipts);
   }
 
   /** The number with the canonical hash, if the store has the block. */
@@ -221,9 +231,9 @@ export class ChainView {
     return hash === undefined ? undefined : { number, hash };
   }
 
-  /** Any block of the store, on this chain or beside it, that is not above the head. */
-  blockOf(hash: string): StoredBlock | undefined {
-    const block = this.droppedBlock(hash);
+  /** As `blockAt`, any block of the store, on this chain or beside it, that is not above the head. */
+  blockOf(hash: string, receipts: ReceiptTerms = "needed"): StoredBlock | undefined {
+    const block = asAskedFor(this.#parts.store.blockOf(hash), receipts);
     return block && block.number <= this.head.number ? block : undefined;
   }
 
@@ -237,25 +247,25 @@ export class ChainView {
     return this.hashAt(this.head.number) === this.head.hash;
   }
 
-  /** Any block of the store, whatever its height: for example a block that a reorg removed. */
+  /** Any block of the store with its receipts, whatever its height: for example a block that a reorg removed. */
   droppedBlock(hash: string): StoredBlock | undefined {
-    return this.#parts.store.blockOf(hash);
+    return asAskedFor(this.#parts.store.blockOf(hash), "needed");
   }
 
   isOnChain({ number, hash }: Position): boolean {
-    return this.blockAt(number)?.hash === hash;
+    return this.blockAt(number, "if held")?.hash === hash;
   }
 
-  /** The block of a transaction of this chain and the transaction's index, if the store has the block. */
+  /** The block of a transaction of this chain, maybe without receipts, and the transaction's index, if it is stored. */
   transaction(hash: string): { block: StoredBlock; index: number } | undefined {
     const position = this.#parts.store.transactionPosition(hash);
-    const block = position && this.blockAt(position.number);
+    const block = position && this.blockAt(position.number, "if held");
     return block && { block, index: position.index };
   }
 
   /** As `ViewSource.fetch`. */
-  fetch(reference: Reference): Promise<BlockFetch> {
-    return this.#parts.source.fetch(reference);
+  fetch(reference: Reference, receipts: ReceiptTerms = "needed"): Promise<BlockFetch> {
+    return this.#parts.source.fetch(reference, receipts);
   }
 
   /** The traces of a transaction as JSON, if they were kept. */
@@ -265,7 +275,7 @@ export class ChainView {
 
   /** Keeps traces with a block, if the block is final and stored. Rejects when the writer fails: callers ignore that. */
   async keepTrace(block: Position, position: StoredTracePosition, json: Buffer): Promise<void> {
-    if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash)) return;
+    if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash, "if held")) return;
     await this.#parts.writer.keepTrace(block.hash, position, json);
   }
 
@@ -327,7 +337,7 @@ export class ChainView {
     if (directory) eachTerm(directory, (term) => terms.add(term));
   }
 
-  /** The matching logs of a stored block. */
+  /** The matching logs of a block that is stored with its receipts. */
   logsOf(block: StoredBlock, matcher: LogMatcher): readonly Buffer[] {
     return logsOfBlock(block.hash, matcher, this.#parts.store);
   }
@@ -362,3 +372,8 @@ export class ChainView {
     return undefined;
   }
 }
+
+const asAskedFor = (
+  block: StoredBlock | undefined,
+  receipts: ReceiptTerms,
+): StoredBlock | undefined => (block?.hasReceipts || receipts === "if held" ? block : undefined);

@@ -15,7 +15,7 @@ import { BlockStore, type RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { ChainNews } from "./chain-reader.ts";
 import { type ChainWriter, type FetchFailure, ViewSource } from "./chain-view.ts";
-import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { BlockLimits, ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
 import type { SegmentSelector, UpstreamLogs } from "./kept-segments.ts";
@@ -333,19 +333,20 @@ export class Chain implements ChainWriter {
   }
 
   /** Fetches a block that the store lacks, and stores it; a block above the head is left to the follower. */
-  fetch(reference: Reference): Promise<Fetching> {
-    const name = "hash" in reference ? reference.hash.toLowerCase() : String(reference.number);
+  fetch(reference: Reference, receipts: ReceiptTerms): Promise<Fetching> {
+    const block = "hash" in reference ? reference.hash.toLowerCase() : reference.number;
+    const name = `${block} ${receipts}`;
     const underWay = this.#fetching.get(name);
     if (underWay !== undefined) return underWay;
-    const fetching = this.#fetch(reference).finally(() => this.#fetching.delete(name));
+    const fetching = this.#fetch(reference, receipts).finally(() => this.#fetching.delete(name));
     this.#fetching.set(name, fetching);
     return fetching;
   }
 
-  async #fetch(reference: Reference): Promise<Fetching> {
+  async #fetch(reference: Reference, receipts: ReceiptTerms): Promise<Fetching> {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
-    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
+    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal, receipts);
     // In the mode `strict` the call fails then, and does not go to a node, whose answer nothing would prove.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
@@ -356,11 +357,11 @@ export class Chain implements ChainWriter {
     if ("number" in reference && (await this.#isContested(number, hash))) return "unproven";
     if (number > (this.#head?.number ?? -1)) {
       await this.views.reach(number, signal);
-      return this.#ifStored(hash) ?? "unknown";
+      return this.#ifStored(hash, receipts) ?? "unknown";
     }
     const isOld = "number" in reference && number < (this.#store.tables.tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
-    return this.#ifStored(hash) ?? "unanswered";
+    return this.#ifStored(hash, receipts) ?? "unanswered";
   }
 
   /** Whether a node has another block at this number. The store cannot tell: old blocks are not linked to its chain. */
@@ -373,8 +374,9 @@ export class Chain implements ChainWriter {
     return theirs.some((position) => position && position.hash !== hash);
   }
 
-  #ifStored(hash: string): { hash: string } | undefined {
-    return this.#store.tables.outline(hash) && { hash };
+  #ifStored(hash: string, receipts: ReceiptTerms): { hash: string } | undefined {
+    const outline = this.#store.tables.outline(hash);
+    return outline && (outline.hasReceipts || receipts === "if held") ? { hash } : undefined;
   }
 
   /** Tells the freshness that a node confirmed our head as the newest block. @param at When, by the clock's `now`. */

@@ -273,6 +273,10 @@ export const errors = {
     new RpcError(-32603, "no upstream gave this block in a form that can be proven", {
       status: 502,
     }),
+  receiptsNotKept: () =>
+    new RpcError(-32603, "no upstream has the receipts of this block, and so its logs", {
+      status: 502,
+    }),
   upstreamTimeout: () => new RpcError(-32603, "upstream timeout", { status: 504 }),
 
   internal: (requestId: string, cause: unknown) =>

@@ -11,14 +11,20 @@ import { anyContract } from "../namespaces/read-contracts.ts";
 import {
   type BlockOutline,
   type FixedPointer,
-  findBlock,
+  findWithReceipts,
   pointedText,
   readBlock,
   settle,
   storedAt,
 } from "./block-lookup.ts";
 import { askByHash, nullWhenUnknown } from "./forwarding.ts";
-import { type CallContext, defineMethod, fromStore, type Method, storedPart } from "./method.ts";
+import {
+  type CallContext,
+  defineMethod,
+  type Method,
+  receiptsFromStore,
+  storedPart,
+} from "./method.ts";
 import { chainReaching, hasValue } from "./pending.ts";
 
 /** One method under two names: the specification's, and the one that most nodes use today. */
@@ -36,8 +42,9 @@ const receiptsByBlock = (name: string): Method =>
     contractsOf: anyContract, // the receipts have the logs of all contracts
     answer: ({ block }, context) => {
       const stored = storedAt(block, context);
-      return stored
-        ? fromStore(stored.receiptsToSend(), stored, context)
+      const receipts = stored?.receiptsToSend();
+      return stored && receipts
+        ? receiptsFromStore(receipts, stored, context)
         : findReceipts(block, context);
     },
   });
@@ -63,10 +70,12 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
   // Specification: a pending transaction has no receipt. geth answers the receipts of its own draft of a block.
   if (plainReference(block) === "pending") return "null";
   const pointer = await settle(block, context);
-  const found = pointer && (await findBlock(pointer, context));
-  if (!pointer || found === "unknown") return "null";
-  return found && found !== "elsewhere"
-    ? fromStore(found.receiptsToSend(), found, context)
+  const found = pointer && (await findWithReceipts(pointer, context));
+  // A block without receipts is told as one that is not known: an empty list, or a part of it, would be false.
+  if (!pointer || found === "unknown" || found === "no receipts") return "null";
+  const receipts = found && found !== "elsewhere" ? found.receiptsToSend() : undefined;
+  return found && found !== "elsewhere" && receipts
+    ? receiptsFromStore(receipts, found, context)
     : receiptsOf(pointer, context);
 }
 
@@ -74,9 +83,22 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
 async function findReceipt(transactionHash: string, context: CallContext): Promise<AnswerJson> {
   const result = await askByHash("eth_getTransactionReceipt", context);
   const chain = await chainReaching(result, context);
-  if (chain === "old") return nullWhenPending(result);
+  if (chain === "old") return oldReceipt(transactionHash, result, context);
   if (chain === "pending") return "null";
   return ownedJson(storedPart("receipt", transactionHash, context, chain) ?? "null");
+}
+
+/** If the block is stored without its receipts, the node may have all of them: then the answer is a proven one. */
+async function oldReceipt(
+  transactionHash: string,
+  result: Buffer,
+  context: CallContext,
+): Promise<AnswerJson> {
+  const { block } = context.chain?.transaction(transactionHash) ?? {};
+  if (!block || block.hasReceipts || isNull(result)) return nullWhenPending(result);
+  await context.chain?.fetch({ hash: block.hash }).catch(() => undefined);
+  const stored = storedPart("receipt", transactionHash, context);
+  return stored ? ownedJson(stored) : nullWhenPending(result);
 }
 
 /** Some nodes give a pending transaction a receipt without a block. */

@@ -101,8 +101,8 @@ const allRows: readonly Row[] = [
     lie: inWholeBlocks(([first, second, ...rest]) => [second, first, ...rest]),
     parts: TRANSACTIONS,
   },
-  { what: "a receipt less", lie: inReceipts((all) => all.slice(1)), parts: RECEIPTS },
-  { what: "no receipts of a full block", lie: inReceipts(() => []), parts: RECEIPTS },
+  { what: "a receipt less", lie: inReceipts((all) => all.slice(1)) },
+  { what: "no receipts of a full block", lie: inReceipts(() => []) },
   {
     what: "a flipped status",
     lie: inReceipt((one) => ({ ...one, status: one["status"] === "0x1" ? "0x0" : "0x1" })),

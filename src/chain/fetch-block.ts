@@ -193,8 +193,9 @@ async function readReceipts(
   if (list.kind !== "parsed" || !Array.isArray(list.around))
     return garbage("this is not a list of receipts");
   const { elements, at } = list;
-  if (elements.length !== count || elements.includes(null)) return NONE;
-  if (!elements.every(isObject)) return garbage("this is not a list of receipts");
+  if (!elements.every((each) => each === null || isObject(each)))
+    return garbage("this is not a list of receipts");
+  if (elements.length !== count || !elements.every(isObject)) return NONE;
   const logs = elements.reduce((sum: number, { logs: some }) => sum + lengthOf(some), 0);
   return logs > mostLogs
     ? tooLarge(`more than ${mostLogs} logs`)

@@ -7,6 +7,7 @@ import {
   append,
   BlockTables,
   compressed,
+  isOfChain,
   type LogSegment,
   MADE_FOR,
   noteKey,
@@ -14,7 +15,6 @@ import {
   positionBytes,
   STORE_FORMAT,
   type StoredTracePosition,
-  SUBSET_FORMAT,
   traceKey,
 } from "./block-tables.ts";
 import { BlocksBelow } from "./blocks-below.ts";
@@ -90,8 +90,7 @@ export class BlockStore {
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
     const wanted = `${STORE_FORMAT} ${chainId}`;
     const found = this.tables.note(MADE_FOR);
-    const isReadable = found === wanted || found === `${SUBSET_FORMAT} ${chainId}`;
-    if (isReadable) {
+    if (isOfChain(found, chainId)) {
       if (found !== wanted) await this.setNote(MADE_FOR, wanted);
       await this.#clearStaged();
       await this.#erasures.finish();

@@ -25,6 +25,12 @@ export const STORE_FORMAT = 4;
 export const SUBSET_FORMAT = 3;
 /** The name of the note with the format and the chain. Every version reads the note under this name. */
 export const MADE_FOR = "made for";
+/** The name of the note with the number and the hash of a block that the nodes called finalized. */
+export const FINALIZED = "finalized";
+
+/** Whether a store with this note is of the chain, and its blocks can be read. */
+export const isOfChain = (madeFor: string | undefined, chainId: number): boolean =>
+  madeFor === `${STORE_FORMAT} ${chainId}` || madeFor === `${SUBSET_FORMAT} ${chainId}`;
 
 export type TablesOptions = {
   readonly path: string;

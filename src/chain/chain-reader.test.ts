@@ -54,7 +54,7 @@ const read = (writer: Partial<ChainWriter> = {}): void => {
   };
   const pool = { usable: () => [node], bestForBlocks: () => [], nodes: [node] };
   const dialect = { readPosition: async () => ({ number: 3, hash: hashOf(3) }) };
-  reader = new ChainReader({ path }, {
+  reader = new ChainReader({ path, chainId: 1 }, {
     ...{ pool, dialect, clock },
     freshness: { hear: (news: unknown) => void heard.push(news), staleness: undefined },
     writer: { ...AWAY, ...writer },

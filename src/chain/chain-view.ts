@@ -8,7 +8,14 @@ import type { Clock } from "../lib/clock.ts";
 import { doFrom, type Turns, type Work } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
-import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
+import {
+  type BlockTables,
+  FINALIZED,
+  isOfChain,
+  type LogSegment,
+  MADE_FOR,
+  type StoredTracePosition,
+} from "./block-tables.ts";
 import type { ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
@@ -38,6 +45,8 @@ export type ViewOptions = {
   readonly isShared: boolean;
   /** Why the head may not be the newest block; undefined when the head is fresh. */
   readonly staleness?: Staleness | undefined;
+  /** Whether the block with a number can no longer change; left out: all blocks of the view may be told by number. */
+  readonly isFinal?: ((number: number) => boolean) | undefined;
 };
 
 /** The services of a store's writer to all readers. Each promise rejects if the writer is away, or takes too long. */
@@ -69,7 +78,8 @@ export type ViewSourceParts = {
   readonly refresh?: () => void;
   readonly leader: () => string | undefined;
   readonly whyStopped: () => string | undefined;
-  readonly pool: Pick<Pool, "bestForBlocks">;
+  readonly chainId: number;
+  readonly pool: Pick<Pool, "bestForBlocks" | "usable" | "isSettled">;
   readonly dialect: Pick<ChainDialect, "readPosition">;
   readonly freshness: Pick<HeadFreshness, "staleness">;
   readonly clock: Clock;
@@ -84,6 +94,14 @@ const REACH_TIMEOUT_MS = 2_000;
 const LIVE_TIMEOUT_MS = 3_000;
 const LOOK_AGAIN_MS = 50;
 
+/** After a start nodes are looked for this long, in milliseconds, before the store answers without them. */
+const LOOKED_FOR_MS = 1_000;
+/**
+ * A block that is this much older than the stored head, in seconds, counts as final where neither the nodes nor the chain's
+ * entry told which blocks are: the deepest reorganisations known took half a day (docs/decisions/0078).
+ */
+const OLD_ENOUGH_SECONDS = 86_400;
+
 /** How often a query is run at most: a reorg during the query makes it run again. */
 const ATTEMPTS = 3;
 
@@ -95,13 +113,18 @@ export type ViewParts = Pick<
   readonly source: Pick<ViewSource, "view" | "reach" | "fetch">;
 };
 
+/** The time without an answer of any node, in milliseconds, and the newest block that was known before. */
+export type Silence = { readonly ms: number; readonly head: Position };
+
 export class ViewSource {
   readonly #viewParts: ViewParts;
+  readonly #startedAt: number;
   readonly #parts: ViewSourceParts;
 
   constructor(parts: ViewSourceParts) {
     this.#parts = parts;
     this.#viewParts = { ...parts, source: this };
+    this.#startedAt = parts.clock.now();
   }
 
   /**
@@ -114,6 +137,48 @@ export class ViewSource {
     const { head } = shown;
     const { staleness } = freshness;
     return head && new ChainView({ head, isShared, staleness }, this.#viewParts);
+  }
+
+  /**
+   * A view of the stored chain after a start, while no node answers; undefined as soon as one does, or when the store is of
+   * another chain. Its canonical blocks may be told by number only where they are final (`tells`).
+   */
+  outageView(isShared = false): ChainView | undefined {
+    const head = this.#headInOutage();
+    if (!head) return undefined;
+    const { store, clock } = this.#parts;
+    const timestamp = store.outline(head.hash)?.timestamp ?? 0;
+    const ms = Math.max(0, clock.wallTime() - timestamp * 1000);
+    const options = { head, isShared, staleness: { kind: "unconfirmed", ms } } as const;
+    const isFinal = (number: number): boolean => this.#isFinal(number, head, timestamp);
+    return new ChainView({ ...options, isFinal }, this.#viewParts);
+  }
+
+  /** For errors of calls that no node answered; undefined while the head is confirmed, or where none is known. */
+  get silence(): Silence | undefined {
+    const { head, staleness } = this.view() ?? {};
+    if (head) return staleness?.kind === "unconfirmed" ? { ms: staleness.ms, head } : undefined;
+    const stored = this.#headInOutage();
+    return stored && { ms: this.#parts.clock.now() - this.#startedAt, head: stored };
+  }
+
+  /** The stored head, if no node has told a head since the start. */
+  #headInOutage(): Position | undefined {
+    const { store, pool, clock, chainId } = this.#parts;
+    const isLooking = clock.now() - this.#startedAt < LOOKED_FOR_MS && !pool.isSettled();
+    if (isLooking || pool.usable().some(({ head }) => head !== undefined)) return undefined;
+    store.refresh();
+    return isOfChain(store.note(MADE_FOR), chainId) ? store.head : undefined;
+  }
+
+  #isFinal(number: number, head: Position, headSeconds: number): boolean {
+    const { store, finalAfter } = this.#parts;
+    if (finalAfter !== undefined) return number <= head.number - finalAfter;
+    const [noted, hash] = store.note(FINALIZED)?.split(" ") ?? [];
+    const isKnown = noted !== undefined && store.hashAt(Number(noted)) === hash;
+    if (isKnown && number <= Number(noted)) return true;
+    const seconds = store.blockAt(number)?.outline.timestamp ?? headSeconds;
+    return headSeconds - seconds >= OLD_ENOUGH_SECONDS;
   }
 
   /** As `view`, but after a start the call waits a little until the chain is live. */
@@ -166,12 +231,14 @@ export class ChainView {
   readonly head: Position;
   readonly staleness: Staleness | undefined;
   readonly #isShared: boolean;
+  readonly #isFinal: ViewOptions["isFinal"];
   /** Created when a call first names a tag, since most calls name none. */
   #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
-  constructor({ head, isShared, staleness }: ViewOptions, parts: ViewParts) {
+  constructor({ head, isShared, staleness, isFinal }: ViewOptions, parts: ViewParts) {
     this.head = head;
+    this.#isFinal = isFinal;
     this.staleness = staleness;
     this.#isShared = isShared;
     this.#parts = parts;
@@ -185,6 +252,11 @@ export class ChainView {
   /** Whether the nodes may have a newer block: then calls for the newest block are sent to them. */
   get isBehind(): boolean {
     return this.staleness?.kind === "unconfirmed";
+  }
+
+  /** Whether the stored block with this number may be told as the canonical one. */
+  tells(number: number): boolean {
+    return this.#isFinal?.(number) ?? true;
   }
 
   get leader(): string | undefined {

@@ -12,7 +12,7 @@ import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type RunWrite } from "./block-store.ts";
-import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
+import { FINALIZED, type LogSegment, type StoredTracePosition } from "./block-tables.ts";
 import type { ChainNews } from "./chain-reader.ts";
 import { type ChainWriter, type FetchFailure, ViewSource } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
@@ -64,6 +64,9 @@ const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 /** A process that lives this long after it opened the store, in milliseconds, was not killed by a damaged store. */
 const OF_USE_AFTER_MS = 60_000;
 
+/** The nodes are asked this often which block is finalized, in milliseconds. */
+const LEARN_FINALIZED_MS = 60_000;
+
 /** For this time after an upstream was caught, the chain keeps no logs of old blocks from it, in milliseconds. */
 const DISTRUST_MS = 600_000;
 
@@ -86,6 +89,8 @@ export class Chain implements ChainWriter {
   /** The head that calls see; undefined until the chain is live. */
   readonly #shown: { head: Position | undefined } = { head: undefined };
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
+  /** When the nodes are asked next which block is finalized, by the clock's `now`. */
+  #learnFinalizedAt: number;
   /** The upstreams that were caught giving wrong logs or blocks. */
   readonly #distrusted: RecentNames;
   readonly #opening: Opening;
@@ -151,15 +156,17 @@ export class Chain implements ChainWriter {
     );
     this.#backfill = new Backfill({ network }, { ...shared, nodes: () => pool.bestForBlocks() });
     this.#tagged = new TaggedBlocks({ dialect, nodes });
+    this.#learnFinalizedAt = clock.now() + LEARN_FINALIZED_MS;
     this.#follower.onUpdate(() => {
       this.#headIs(store.tables.head);
       this.#backfill.look();
+      this.#learnFinalized();
     });
     this.views = new ViewSource({
       ...parts,
       store: store.tables,
       writer: this,
-      finalAfter: options.finalAfter,
+      ...{ chainId, finalAfter: options.finalAfter },
       shown: this.#shown,
       look: (number) => this.look(number),
       leader: () => this.#follower.leader,
@@ -296,7 +303,24 @@ export class Chain implements ChainWriter {
   async tagged(tag: Tag): Promise<Position | undefined> {
     const head = this.#head;
     const hashAt = (number: number): string | undefined => this.#store.tables.hashAt(number);
-    return head && this.#tagged.find(tag, { head, hashAt });
+    const found = head && (await this.#tagged.find(tag, { head, hashAt }));
+    if (found && tag === "finalized") this.#noteFinalized(found);
+    return found;
+  }
+
+  /** Asks for the finalized block now and then: a start without nodes knows it from the store alone. */
+  #learnFinalized(): void {
+    const now = this.#parts.clock.now();
+    if (now < this.#learnFinalizedAt) return;
+    this.#learnFinalizedAt = now + LEARN_FINALIZED_MS;
+    this.tagged("finalized").catch(() => undefined);
+  }
+
+  #noteFinalized({ number, hash }: Position): void {
+    const text = `${number} ${hash}`;
+    const { tables } = this.#store;
+    if (tables.hashAt(number) !== hash || tables.note(FINALIZED) === text) return;
+    this.#store.setNote(FINALIZED, text).catch(() => undefined); // a later one makes up for it
   }
 
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {

@@ -9,7 +9,8 @@ import type { ReceiptTerms } from "./dialect.ts";
 import { blockDialect } from "./fetch-block.ts";
 
 const LIMITS = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
-const REFUSED: Reply = { kind: "refused", code: 4444, message: "pruned history unavailable" };
+const PRUNED = { code: 4444, message: "pruned history unavailable" };
+const REFUSED: Reply = { kind: "refused", ...PRUNED, json: JSON.stringify(PRUNED) };
 const MISSING: Reply = { kind: "missing" };
 
 const chain = new GeneratedChain({ seed: 7, transactions: [20, 20], logs: [1, 3] });

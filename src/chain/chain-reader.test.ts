@@ -155,3 +155,76 @@ describe("a chain that another process keeps", () => {
     expect(stood).toEqual([[head, true]]);
   });
 });
+
+describe("a start without nodes", () => {
+  const DAY = 86_400;
+  let nodeHead: { number: number } | undefined;
+  let isSettled: boolean;
+  const chainId = 1;
+
+  const started = (options: { chainId?: number; finalAfter?: number } = {}): void => {
+    const node = { name: "a", head: undefined as unknown };
+    const pool = {
+      usable: () => (nodeHead ? [{ ...node, head: nodeHead }] : []),
+      ...{ bestForBlocks: () => [], nodes: [], isSettled: () => isSettled },
+    };
+    reader = new ChainReader({ path, chainId, ...options }, {
+      ...{ pool, clock, dialect: {}, writer: AWAY },
+      freshness: { hear: () => undefined, staleness: undefined },
+    } as never);
+  };
+  const late = (number: number): BlockRecord => {
+    const { outline, ...rest } = record(number);
+    return { ...rest, outline: { ...outline, timestamp: 2 * DAY + number } };
+  };
+
+  beforeEach(async () => {
+    nodeHead = undefined;
+    isSettled = true;
+    await kept.prepareFor(chainId);
+    await kept.startAt(record(5));
+    await kept.apply({ removed: 0, added: [record(6), late(7), late(8), late(9)] });
+  });
+
+  it("shows the stored chain as stale, until a node tells a head", () => {
+    started();
+    expect(reader.views.view()).toBeUndefined();
+    expect(reader.views.outageView()).toMatchObject({ head: { number: 9 }, isBehind: true });
+    nodeHead = { number: 9 };
+    expect(reader.views.outageView()).toBeUndefined();
+    expect(reader.views.silence).toBeUndefined();
+  });
+
+  it("waits a second for nodes that may still answer", async () => {
+    isSettled = false;
+    started();
+    expect(reader.views.outageView()).toBeUndefined();
+    await clock.advance(1_000);
+    expect(reader.views.outageView()?.head.number).toBe(9);
+    expect(reader.views.silence).toEqual({ ms: 1_000, head: { number: 9, hash: hashOf(9) } });
+  });
+
+  it("shows no store of another chain", () => {
+    started({ chainId: 2 });
+    expect(reader.views.outageView()).toBeUndefined();
+  });
+
+  it.each([
+    { what: "the chain's entry says after how many", finalAfter: 2, note: undefined, highest: 7 },
+    { what: "the nodes have said it", note: `8 ${hashOf(8)}`, highest: 8 },
+    { what: "a day has passed by the time of blocks", note: undefined, highest: 6 },
+    { what: "nodes named a block that is of another branch", note: `8 ${hashOf(7)}`, highest: 6 },
+  ])("tells numbers of blocks that are final: $what", async ({ finalAfter, note, highest }) => {
+    if (note !== undefined) await kept.setNote("finalized", note);
+    started(finalAfter === undefined ? {} : { finalAfter });
+    const view = reader.views.outageView();
+    const told = [5, 6, 7, 8, 9].filter((number) => view?.tells(number));
+    expect(told.at(-1)).toBe(highest);
+  });
+
+  it("once the head was confirmed, the numbers of all stored blocks are told", () => {
+    started();
+    reader.hear(live);
+    expect(reader.views.view()?.tells(9)).toBe(true);
+  });
+});

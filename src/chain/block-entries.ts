@@ -117,9 +117,10 @@ export class BlockEntries {
     };
     put("outline", encodeOutline(there ? withReceipts(there, record.outline) : record.outline));
     put("logs", record.logs);
-    if (there) return this.#tables.forgetRead();
-    put("block", record.block);
-    if (record.uncles) put("uncles", record.uncles);
+    if (!there) {
+      put("block", record.block);
+      if (record.uncles) put("uncles", record.uncles);
+    } else this.#tables.forgetRead();
   }
 
   /**

@@ -22,7 +22,7 @@ export type Table = Database<Buffer, Buffer>;
  */
 export const STORE_FORMAT = 4;
 /** Each store of this older format is a store of the present one, too: one in which all blocks have their receipts. */
-export const SUBSET_FORMAT = 3;
+const SUBSET_FORMAT = 3;
 /** The name of the note with the format and the chain. Every version reads the note under this name. */
 export const MADE_FOR = "made for";
 /** The name of the note with the number and the hash of a block that the nodes called finalized. */

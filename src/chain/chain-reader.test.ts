@@ -175,7 +175,7 @@ describe("a start without nodes", () => {
   };
   const late = (number: number): BlockRecord => {
     const { outline, ...rest } = record(number);
-    return { ...rest, outline: { ...outline, timestamp: 2 * DAY + number } };
+    return { ...rest, outline: { ...outline, timestamp: 8 * DAY + number } };
   };
 
   beforeEach(async () => {
@@ -212,7 +212,7 @@ describe("a start without nodes", () => {
   it.each([
     { what: "the chain's entry says after how many", finalAfter: 2, note: undefined, highest: 7 },
     { what: "the nodes have said it", note: `8 ${hashOf(8)}`, highest: 8 },
-    { what: "a day has passed by the time of blocks", note: undefined, highest: 6 },
+    { what: "a week has passed by the time of blocks", note: undefined, highest: 6 },
     { what: "nodes named a block that is of another branch", note: `8 ${hashOf(7)}`, highest: 6 },
   ])("tells numbers of blocks that are final: $what", async ({ finalAfter, note, highest }) => {
     if (note !== undefined) await kept.setNote("finalized", note);

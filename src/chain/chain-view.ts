@@ -98,9 +98,9 @@ const LOOK_AGAIN_MS = 50;
 const LOOKED_FOR_MS = 1_000;
 /**
  * A block that is this much older than the stored head, in seconds, counts as final where neither the nodes nor the chain's
- * entry told which blocks are: the deepest reorganisations known took half a day (docs/decisions/0078).
+ * entry told which blocks are: the deepest reorganisation known took two days (docs/decisions/0078).
  */
-const OLD_ENOUGH_SECONDS = 86_400;
+const OLD_ENOUGH_SECONDS = 7 * 86_400;
 
 /** How often a query is run at most: a reorg during the query makes it run again. */
 const ATTEMPTS = 3;
@@ -167,7 +167,6 @@ export class ViewSource {
     const { store, pool, clock, chainId } = this.#parts;
     const isLooking = clock.now() - this.#startedAt < LOOKED_FOR_MS && !pool.isSettled();
     if (isLooking || pool.usable().some(({ head }) => head !== undefined)) return undefined;
-    store.refresh();
     return isOfChain(store.note(MADE_FOR), chainId) ? store.head : undefined;
   }
 

@@ -64,10 +64,10 @@ describe("a block whose receipts a node does not give at once", () => {
   beforeAll(async () => {
     const kinds = { pruned, other: pruned, whole: honestly, short };
     for (const [name, change] of Object.entries(kinds))
-      nodes[name] = await startScriptedNode((call) => {
-        const json = answerOf(chain, call.method, call.params);
-        if (json === undefined) return missing(call);
-        return result(call, JSON.stringify(change(JSON.parse(json), call)));
+      nodes[name] = await startScriptedNode((asked) => {
+        const json = answerOf(chain, asked.method, asked.params);
+        if (json === undefined) return missing(asked);
+        return result(asked, JSON.stringify(change(JSON.parse(json), asked)));
       });
     const networks = Object.entries(NETWORKS).map(([name, kindsOf]) => {
       const upstreams = kindsOf.map((kind, price) => ({

@@ -68,9 +68,9 @@ describe.each([
   let gateway: RunningGateway;
 
   const startNode = (port = 0): Promise<ScriptedNode> =>
-    startScriptedNode((call) => {
-      const json = answerOf(chain, call.method, call.params);
-      return json === undefined ? missing(call) : result(call, json);
+    startScriptedNode((asked) => {
+      const json = answerOf(chain, asked.method, asked.params);
+      return json === undefined ? missing(asked) : result(asked, json);
     }, port);
 
   async function startGateway(urls: readonly string[]): Promise<void> {

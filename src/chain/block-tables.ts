@@ -131,6 +131,18 @@ export class BlockTables {
     return this.notes.get(noteKey(name))?.toString();
   }
 
+  /** Whether the store is of the chain, and its blocks can be read. */
+  fitsChain(chainId: number): boolean {
+    return isOfChain(this.note(MADE_FOR), chainId);
+  }
+
+  /** The canonical block that nodes called finalized when they were asked last; undefined when none is known. */
+  finalized(): Position | undefined {
+    const [number, hash] = this.note(FINALIZED)?.split(" ") ?? [];
+    const position = hash === undefined ? undefined : { number: Number(number), hash };
+    return position && this.hashAt(position.number) === hash ? position : undefined;
+  }
+
   /** The newest canonical block; undefined while the store is empty. */
   get head(): Position | undefined {
     return this.#isHeadKnown ? this.#head?.position : this.#lookAtHead();

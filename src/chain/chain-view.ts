@@ -8,14 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import { doFrom, type Turns, type Work } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
-import {
-  type BlockTables,
-  FINALIZED,
-  isOfChain,
-  type LogSegment,
-  MADE_FOR,
-  type StoredTracePosition,
-} from "./block-tables.ts";
+import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
@@ -167,15 +160,13 @@ export class ViewSource {
     const { store, pool, clock, chainId } = this.#parts;
     const isLooking = clock.now() - this.#startedAt < LOOKED_FOR_MS && !pool.isSettled();
     if (isLooking || pool.usable().some(({ head }) => head !== undefined)) return undefined;
-    return isOfChain(store.note(MADE_FOR), chainId) ? store.head : undefined;
+    return store.fitsChain(chainId) ? store.head : undefined;
   }
 
   #isFinal(number: number, head: Position, headSeconds: number): boolean {
     const { store, finalAfter } = this.#parts;
     if (finalAfter !== undefined) return number <= head.number - finalAfter;
-    const [noted, hash] = store.note(FINALIZED)?.split(" ") ?? [];
-    const isKnown = noted !== undefined && store.hashAt(Number(noted)) === hash;
-    if (isKnown && number <= Number(noted)) return true;
+    if (number <= (store.finalized()?.number ?? -1)) return true;
     const seconds = store.blockAt(number)?.outline.timestamp ?? headSeconds;
     return headSeconds - seconds >= OLD_ENOUGH_SECONDS;
   }

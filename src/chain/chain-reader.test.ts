@@ -7,6 +7,7 @@ import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { type ChainNews, ChainReader } from "./chain-reader.ts";
 import type { ChainWriter } from "./chain-view.ts";
+import type { Staleness } from "./freshness.ts";
 
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const record = (number: number): BlockRecord => ({
@@ -160,6 +161,7 @@ describe("a start without nodes", () => {
   const DAY = 86_400;
   let nodeHead: { number: number } | undefined;
   let isSettled: boolean;
+  let staleness: Staleness | undefined;
   const chainId = 1;
 
   const started = (options: { chainId?: number; finalAfter?: number } = {}): void => {
@@ -170,7 +172,12 @@ describe("a start without nodes", () => {
     };
     reader = new ChainReader({ path, chainId, ...options }, {
       ...{ pool, clock, dialect: {}, writer: AWAY },
-      freshness: { hear: () => undefined, staleness: undefined },
+      freshness: {
+        hear: () => undefined,
+        get staleness() {
+          return staleness;
+        },
+      },
     } as never);
   };
   const late = (number: number): BlockRecord => {
@@ -181,6 +188,7 @@ describe("a start without nodes", () => {
   beforeEach(async () => {
     nodeHead = undefined;
     isSettled = true;
+    staleness = undefined;
     await kept.prepareFor(chainId);
     await kept.startAt(record(5));
     await kept.apply({ removed: 0, added: [record(6), late(7), late(8), late(9)] });
@@ -226,5 +234,15 @@ describe("a start without nodes", () => {
     started();
     reader.hear(live);
     expect(reader.views.view()?.tells(9)).toBe(true);
+  });
+
+  it("nodes that went silent later are told of as well, and those that confirm the head are not", () => {
+    started();
+    reader.hear(live);
+    expect(reader.views.silence).toBeUndefined();
+    staleness = { kind: "unconfirmed", ms: 7_000 };
+    expect(reader.views.silence).toEqual({ ms: 7_000, head: { number: 9, hash: hashOf(9) } });
+    staleness = { kind: "old", ms: 7_000 };
+    expect(reader.views.silence).toBeUndefined();
   });
 });

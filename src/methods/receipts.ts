@@ -4,13 +4,14 @@ import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
-import { findMembers, textOf } from "../jsonrpc/members.ts";
+import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { type AnswerJson, isNull, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
   type BlockOutline,
   type FixedPointer,
+  findBlock,
   findWithReceipts,
   pointedText,
   readBlock,
@@ -76,7 +77,20 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
   const receipts = found && found !== "elsewhere" ? found.receiptsToSend() : undefined;
   return found && found !== "elsewhere" && receipts
     ? receiptsFromStore(receipts, found, context)
-    : receiptsOf(pointer, context);
+    : receiptsOfNodes(pointer, context);
+}
+
+/**
+ * The receipts as nodes give them, where some of the nodes failed.
+ * @throws RpcError 502 when they are not as many as the block's transactions: a node gives a part of those it has removed.
+ */
+async function receiptsOfNodes(pointer: FixedPointer, context: CallContext): Promise<RawJson> {
+  const json = await receiptsOf(pointer, context);
+  const block = context.chain ? await findBlock(pointer, context) : "elsewhere";
+  if (typeof block === "string") return json;
+  const count = findElements(Buffer.from(json))?.length;
+  if (count !== block.outline.transactions) throw errors.upstreamsFailed();
+  return json;
 }
 
 /** Finds a receipt that no stored block has: its transaction is pending, old, in a newer block, or unknown. */

@@ -7,6 +7,7 @@ import { answerOf } from "../support/generated-chain/answers.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
 import { until } from "../support/processes.ts";
 import {
+  failure,
   missing,
   type NodeCall,
   result,
@@ -39,6 +40,13 @@ function pruned(honest: unknown, { method }: NodeCall): unknown {
 const short = (honest: unknown, { method }: NodeCall): unknown =>
   method === "eth_getBlockReceipts" ? (honest as Item[]).slice(0, -1) : honest;
 
+/** Fails calls for receipts, so that nobody knows whether the node has them. */
+const failing = (honest: unknown, { method }: NodeCall): unknown =>
+  /Receipt/.test(method) && Number(([honest].flat()[0] as Item)?.["blockNumber"]) < KEPT_FROM
+    ? FAILED
+    : honest;
+const FAILED = Symbol("failed");
+
 const honestly = (honest: unknown): unknown => honest;
 
 /** The nodes of each network, the cheapest first. */
@@ -51,9 +59,12 @@ const NETWORKS = {
   short: ["short"],
   "short-first": ["short", "whole"],
   "short-last": ["whole", "short"],
+  "failing-first": ["failing", "pruned"],
+  "failing-last": ["pruned", "failing"],
 } as const;
 type Name = keyof typeof NETWORKS;
-const names = Object.keys(NETWORKS) as Name[];
+const all = Object.keys(NETWORKS) as Name[];
+const names = all.filter((name) => !name.startsWith("failing"));
 const hasReceipts = (name: Name): boolean =>
   NETWORKS[name].some((node) => node === "whole" || node === "short");
 
@@ -62,12 +73,15 @@ describe("a block whose receipts a node does not give at once", () => {
   let gateway: RunningGateway;
 
   beforeAll(async () => {
-    const kinds = { pruned, other: pruned, whole: honestly, short };
+    const kinds = { pruned, other: pruned, whole: honestly, short, failing };
     for (const [name, change] of Object.entries(kinds))
       nodes[name] = await startScriptedNode((asked) => {
         const json = answerOf(chain, asked.method, asked.params);
         if (json === undefined) return missing(asked);
-        return result(asked, JSON.stringify(change(JSON.parse(json), asked)));
+        const told = change(JSON.parse(json), asked);
+        return told === FAILED
+          ? failure(asked, '{"code":-32000,"message":"the database is busy"}')
+          : result(asked, JSON.stringify(told));
       });
     const networks = Object.entries(NETWORKS).map(([name, kindsOf]) => {
       const upstreams = kindsOf.map((kind, price) => ({
@@ -78,7 +92,7 @@ describe("a block whose receipts a node does not give at once", () => {
       return [name, { family: "evm", chainId: 1, window: { blocks: WINDOW }, upstreams }] as const;
     });
     gateway = await startGatewayProcess({ networks: Object.fromEntries(networks) });
-    for (const name of names)
+    for (const name of all)
       await until(`${name} is followed`, async () => {
         const { source } = await call(name, "eth_getBlockByNumber", ["latest", false]);
         return source === "store";
@@ -152,4 +166,15 @@ describe("a block whose receipts a node does not give at once", () => {
       expect(lies.filter((line) => !line.endsWith(" 0"))).toEqual([]);
     });
   });
+
+  it.each<Name>(["failing-first", "failing-last"])(
+    "no node's part of the receipts is told while another node fails: %s",
+    async (name) => {
+      expect(await call(name, "eth_getBlockByNumber", [hex(OLD), true])).toMatchObject({
+        ...{ status: 200, proof: "full" },
+      });
+      for (const params of [[hex(OLD)], [old.hash]])
+        expect((await call(name, "eth_getBlockReceipts", params)).result).toBeUndefined();
+    },
+  );
 });

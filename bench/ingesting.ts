@@ -62,6 +62,7 @@ async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: numb
   const terms = {
     limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 },
     rules: { headers: "known", byzantium: undefined },
+    receipts: "needed",
     signal: new AbortController().signal,
   } as const;
   const ingest = async (number: number): Promise<IngestedBlock> => {

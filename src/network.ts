@@ -164,7 +164,7 @@ export class Network {
     this.ranges = rangesFor(settings);
     const { dialect, formatters, prefix } = followed[family];
     const { pool } = this;
-    const store = { path: join(data, name), finalAfter: chainOf(settings)?.finalAfter };
+    const store = { path: join(data, name), chainId, finalAfter: chainOf(settings)?.finalAfter };
     const isFollowed = settings.window.blocks > 0;
     const filterOptions = {
       network: name,
@@ -186,7 +186,7 @@ export class Network {
       this.#link = () => writer.onNews((news) => reader.hear(news));
     } else if (isFollowed) {
       const follower = new Chain(
-        { network: name, chainId, ...store, ...storeOptions(settings) },
+        { network: name, ...store, ...storeOptions(settings) },
         {
           ...{ pool, dialect, clock, turns, log, metrics, freshness },
           thread: role.kind === "whole" ? role.thread : undefined,

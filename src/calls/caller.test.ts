@@ -101,11 +101,12 @@ describe("what a call sees", () => {
 const stored = `0x${"a".repeat(64)}`;
 const mined = `0x${"b".repeat(64)}`;
 const unknown = `0x${"c".repeat(64)}`;
-/** A store with the blocks 3 to 7. */
+/** A store with the blocks 3 to 7, among them the one with the hash `stored`. */
 const past = {
   blockAt: (number: number) => (number >= 3 && number <= 7 ? ({} as never) : undefined),
-  blockOf: (hash: string) => (hash === stored ? ({} as never) : undefined),
+  blockOf: (hash: string) => (hash === stored ? ({ number: 6 } as never) : undefined),
   transaction: (hash: string) => (hash === mined ? ({} as never) : undefined),
+  tells: () => true,
 };
 
 it.each([
@@ -135,6 +136,22 @@ it.each([
   { params: [["0x5"]] },
 ])("$params may have to do with what is newest", ({ params }) => {
   expect(namesStoredBlock(JSON.stringify(params), past)).toBe(false);
+});
+
+describe("where no node answers, and blocks up to 5 are final,", () => {
+  const outage = { ...past, tells: (number: number) => number <= 5 };
+  it.each([
+    { params: ["0x5", true], isServed: true },
+    { params: ["0x6", true], isServed: false },
+    { params: [stored, false], isServed: true },
+    { params: [mined], isServed: true },
+    { params: [{ blockHash: stored }], isServed: true },
+    { params: [{ blockHash: stored, requireCanonical: true }], isServed: false },
+    { params: [{ fromBlock: "0x3", toBlock: "0x5" }], isServed: true },
+    { params: [{ fromBlock: "0x3", toBlock: "0x6" }], isServed: false },
+  ])("a call with $params is served: $isServed", ({ params, isServed }) => {
+    expect(namesStoredBlock(JSON.stringify(params), outage)).toBe(isServed);
+  });
 });
 
 it("parameters that cannot be read are not", () => {

@@ -18,6 +18,8 @@ import type { Coalescing } from "../upstream/asking/coalescing.ts";
 import type { Head } from "../upstream/head.ts";
 import type { Pool } from "../upstream/pool.ts";
 
+type OutageViews = Pick<ViewSource, "outageView" | "silence">;
+
 /** The part of a network that calls need. */
 export type CallableNetwork = {
   readonly facts: NetworkFacts;
@@ -26,7 +28,7 @@ export type CallableNetwork = {
   readonly coalescing: Pick<Coalescing, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
   /** undefined where no chain is followed. */
-  readonly chain: Pick<ViewSource, "view"> | undefined;
+  readonly chain: (Pick<ViewSource, "view"> & Partial<OutageViews>) | undefined;
   /** Calls `listener` when the followed chain may have changed. @returns A function that ends these calls. */
   onUpdate(listener: () => void): () => void;
   /** undefined where no chain is followed. */
@@ -64,7 +66,7 @@ export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
   return { ...facts, limits: { ...facts.limits, upstreamCalls: own, logs: range } };
 }
 
-/** The view where nodes tell the head: no chain is followed, or the followed chain may be behind the nodes. */
+/** The view where nodes tell the head: no chain is followed, or the followed chain may be behind, or no node answers. */
 type ViewOfNodes = {
   readonly chain: undefined;
   readonly head: HeadView;
@@ -81,11 +83,12 @@ export type SharedView = ({ readonly chain: ChainView } | ViewOfNodes) & {
 
 /** The current view of the chain and its head. @param isShared Whether the view is for all members of a batch. */
 export function viewOf({ network, scope }: Caller, isShared = false): SharedView {
-  const view = network.chain?.view(isShared);
+  const followed = network.chain?.view(isShared);
   const session = isShared ? { node: undefined } : undefined;
-  if (view && !view.isBehind) {
-    return { chain: view, session, staleness: view.staleness };
+  if (followed && !followed.isBehind) {
+    return { chain: followed, session, staleness: followed.staleness };
   }
+  const view = followed ?? network.chain?.outageView?.(isShared);
   const signal = (): Signal => scope.signal();
   const head = isShared ? network.head.batchView(signal) : network.head.loneView(signal);
   const asked = { head, chain: undefined, session };
@@ -101,7 +104,7 @@ export function headOf(chain: ChainView, scope: Caller["scope"]): HeadView {
   };
 }
 
-type Past = Pick<ChainView, "blockAt" | "blockOf" | "transaction">;
+type Past = Pick<ChainView, "blockAt" | "blockOf" | "transaction" | "tells">;
 
 /**
  * Whether the first parameter names a stored block or transaction, or a range of stored blocks. The store answers such
@@ -112,16 +115,23 @@ export function namesStoredBlock(paramsJson: string, past: Past): boolean {
   const named: unknown = Array.isArray(params) ? params[0] : undefined;
   if (typeof named === "string") return isStored(named, past);
   if (typeof named !== "object" || named === null) return false;
-  const { blockHash, blockNumber, ...range } = named as Record<string, unknown>;
+  const { blockHash, blockNumber, requireCanonical, ...range } = named as Record<string, unknown>;
   const only = blockHash ?? blockNumber;
+  if (requireCanonical === true && isHash(blockHash)) {
+    const { number } = past.blockOf(blockHash, "if held") ?? {};
+    return number !== undefined && past.tells(number);
+  }
   if (only !== undefined) return isStored(only, past);
   const { fromBlock, toBlock, fromEpoch = fromBlock, toEpoch = toBlock } = range;
   return isStored(fromEpoch, past) && isStored(toEpoch, past);
 }
 
 function isStored(named: unknown, past: Past): boolean {
-  if (isHash(named)) return (past.blockOf(named) ?? past.transaction(named)) !== undefined;
-  return isQuantity(named) && past.blockAt(toNumber(named)) !== undefined;
+  if (isHash(named))
+    return (past.blockOf(named, "if held") ?? past.transaction(named)) !== undefined;
+  if (!isQuantity(named)) return false;
+  const number = toNumber(named);
+  return past.blockAt(number, "if held") !== undefined && past.tells(number);
 }
 
 /** Made once, since an abort without a reason makes an error with a stack for each answered call. */

@@ -16,7 +16,15 @@ import {
   ownedJson,
 } from "../jsonrpc/raw-json.ts";
 import { type Message, type RequestBody, readOther, readRequest } from "../jsonrpc/request.ts";
-import { errors, isTooMuchWork, type RateLimit, RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
+import {
+  errors,
+  isNoAnswer,
+  isTooMuchWork,
+  type RateLimit,
+  RpcError,
+  ruleOf,
+  withSilence,
+} from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -228,7 +236,8 @@ function enveloped(
 function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   const { caller, message } = call;
   const { requestId, scope } = caller;
-  const error = visibleError(thrown, { requestId, scope, story: call.story }, parts.log);
+  const told = isNoAnswer(thrown) ? withSilence(thrown, caller.network.chain?.silence) : thrown;
+  const error = visibleError(told, { requestId, scope, story: call.story }, parts.log);
   // A 429 does not count: the key's limits alone delay such a caller, and it may call again as soon as they allow it.
   if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
   const response = refusal(message.id, error);

@@ -19,6 +19,7 @@ import { addPositions, eachTerm, SEGMENT_BLOCKS, segmentOf } from "./log-index.t
 import {
   eachTransactionHash,
   encodeOutline,
+  lowerLevel,
   type Outline,
   type Position,
   type StoredPart,
@@ -39,11 +40,19 @@ export class BlockEntries {
     this.#tables = tables;
   }
 
-  /** Writes a block's parts. A stored block stays as it is: callers may be reading it by its outline. */
+  /**
+   * Writes the parts of a block that the store lacks. A stored part stays as it is: callers may be reading it by the
+   * outline. A block that is stored without its receipts gets them.
+   */
   putParts(record: BlockRecord, pack: PartEncoding = asTheyAre): void {
-    if (this.#tables.outline(record.hash)) return;
     atOnce(this.#putPieces(record, pack));
     this.#putOutline(record, pack);
+  }
+
+  /** Whether the store has all parts that this record has. */
+  hasAllOf({ hash, outline: { hasReceipts } }: BlockRecord): boolean {
+    const there = this.#tables.outline(hash);
+    return there !== undefined && (there.hasReceipts || !hasReceipts);
   }
 
   /** Makes the block canonical at its number, and its transactions findable. */
@@ -75,21 +84,23 @@ export class BlockEntries {
    * block can be written in many transactions. Pauses after some entries.
    */
   *stage(record: BlockRecord): Work<void> {
-    if (!this.#tables.outline(record.hash)) yield* this.#putPieces(record, asTheyAre);
+    yield* this.#putPieces(record, asTheyAre);
     yield* this.#putTransactions(record);
     yield* this.indexTerms(collectTerms(new Map(), [record]));
   }
 
   /** Writes the rest of a block that was staged. */
   finish(record: BlockRecord): void {
-    if (!this.#tables.outline(record.hash)) this.#putOutline(record, asTheyAre);
+    this.#putOutline(record, asTheyAre);
     this.#nameCanonical(record);
   }
 
   *#putPieces(record: BlockRecord, pack: PartEncoding): Work<void> {
+    if (this.hasAllOf(record)) return;
     const { hash, transactionPieces, receiptPieces } = record;
     const { parts } = this.#tables;
-    yield* eachInSteps(transactionPieces, (bytes, piece) =>
+    const isThere = this.#tables.outline(hash) !== undefined;
+    yield* eachInSteps(isThere ? [] : transactionPieces, (bytes, piece) =>
       parts.putSync(partKey(hash, "transactions", piece), pack("transactions", bytes)),
     );
     yield* eachInSteps(receiptPieces, (bytes, piece) =>
@@ -98,14 +109,18 @@ export class BlockEntries {
   }
 
   #putOutline(record: BlockRecord, pack: PartEncoding): void {
+    if (this.hasAllOf(record)) return;
     const { hash } = record;
+    const there = this.#tables.outline(hash);
     const put = (part: StoredPart, bytes: Buffer): void => {
       this.#tables.parts.putSync(partKey(hash, part), pack(part, bytes));
     };
-    put("outline", encodeOutline(record.outline));
-    put("block", record.block);
+    put("outline", encodeOutline(there ? withReceipts(there, record.outline) : record.outline));
     put("logs", record.logs);
-    if (record.uncles) put("uncles", record.uncles);
+    if (!there) {
+      put("block", record.block);
+      if (record.uncles) put("uncles", record.uncles);
+    } else this.#tables.forgetRead();
   }
 
   /**
@@ -225,6 +240,16 @@ export class BlockEntries {
     if (hash) this.erase({ number, hash });
   }
 }
+
+/** The outline of a block that is stored without receipts, with the receipts of another record of the same block. */
+const withReceipts = (
+  there: Outline,
+  { receiptBytes, receiptPieces, proof }: Outline,
+): Outline => ({
+  ...there,
+  ...{ hasReceipts: true, receiptBytes, receiptPieces },
+  proof: lowerLevel(there.blockProof, proof),
+});
 
 const LAST_PIECE = 0xffff;
 

@@ -114,7 +114,7 @@ describe("a block", () => {
       const json = { block: blockJson(items).replace("Ж", letters), receipts: arrayOf(items) };
       const { read } = readBack(json);
       expect(sent(read.withTransactionsToSend())).toBe(json.block);
-      expect(sent(read.receiptsToSend())).toBe(json.receipts);
+      expect(sent(read.receiptsToSend() ?? "")).toBe(json.receipts);
       expect(sent(read.withHashesToSend())).toBe(read.withHashes().toString());
       expect([read.transaction(1), read.receipt(1)].map(String)).toEqual([items[1], items[1]]);
     }
@@ -223,7 +223,7 @@ describe("the bloom of a receipt", () => {
         };
         const { record, read } = readBack(json);
         expect(String(read.receipts())).toBe(json.receipts);
-        expect(sent(read.receiptsToSend())).toBe(json.receipts);
+        expect(sent(read.receiptsToSend() ?? "")).toBe(json.receipts);
         for (const [index, text] of written.entries())
           expect(String(read.receipt(index))).toBe(text);
         const spans = findLogSpans(record.logs, () => true);
@@ -247,7 +247,7 @@ describe("the bloom of a receipt", () => {
     const written = numbers(count).map((index) => `{${of([index % 512], "8")},"logs":[]}`);
     const block = blockJson(numbers(count).map((index) => transaction(index)));
     const { record, read } = readBack({ block, receipts: arrayOf(written) });
-    expect(sent(read.receiptsToSend())).toBe(arrayOf(written));
+    expect(sent(read.receiptsToSend() ?? "")).toBe(arrayOf(written));
     for (const index of [0, 1, count / 2, count - 1])
       expect(String(read.receipt(index))).toBe(written[index]);
     const bytes = record.receiptPieces.reduce((sum, { length }) => sum + length, 0);
@@ -271,17 +271,29 @@ it("an outline is read back as it was written", () => {
     transactions: u32,
     uncles: fc.nat(2 ** 16 - 1),
     hasUncles: fc.boolean(),
+    hasReceipts: fc.boolean(),
     transactionBytes: u32,
     receiptBytes: u32,
     transactionPieces: fc.uint32Array(),
     receiptPieces: fc.uint32Array(),
     proof: fc.constantFrom<ProofLevel>("none", "partial", "full"),
+    blockProof: fc.constantFrom<ProofLevel>("none", "partial", "full"),
   });
   fc.assert(
     fc.property(outlines, (outline) => {
       expect(decodeOutline(encodeOutline(outline))).toEqual(outline);
     }),
   );
+});
+
+it("an outline of format 3 has receipts, and one level for all parts", () => {
+  const { outline } = readBack({ block: blockJson([]), receipts: "[]" }).record;
+  const bytes = encodeOutline({ ...outline, hasUncles: true });
+  bytes.writeUInt8(1, 58);
+  bytes.writeUInt8(1, 59);
+  const [hasUncles, hasReceipts] = [true, true];
+  const levels = { proof: "partial", blockProof: "partial" };
+  expect(decodeOutline(bytes)).toEqual({ ...outline, hasUncles, hasReceipts, ...levels });
 });
 
 describe("the logs of a block", () => {

@@ -16,7 +16,7 @@ import {
   bytesInPiece,
   joinedBytes,
   type Outline,
-  type ProofLevel,
+  type ProofLevels,
   pieceOf,
   type StoredItem,
   wholeItem,
@@ -99,8 +99,8 @@ const NONE = Buffer.alloc(0);
 export type BlockJson = {
   /** The block with whole transactions. */
   readonly block: Buffer;
-  /** The JSON array of the receipts, in the order of the block. */
-  readonly receipts: Buffer;
+  /** The JSON array of the receipts, in the order of the block; undefined where the node does not hold them. */
+  readonly receipts: Buffer | undefined;
   /** The JSON array of the uncles' headers, if they were fetched. */
   readonly uncles?: Buffer | undefined;
 };
@@ -115,38 +115,29 @@ export type ParsedBlock = {
     readonly transactions?: unknown;
     readonly uncles?: unknown;
   };
-  readonly receipts: readonly unknown[];
+  readonly receipts: readonly unknown[] | undefined;
   /** The spans of the transactions in the block's JSON, and of the receipts in theirs; left out: not known yet. */
-  readonly spans?: { readonly transactions: PlacedList; readonly receipts: PlacedList } | undefined;
+  readonly spans?:
+    | { readonly transactions: PlacedList; readonly receipts: PlacedList | undefined }
+    | undefined;
 };
 
 /**
  * Cuts a block into its record, with pauses, since a block may be huge.
- * @returns undefined when the JSON is not that of a block with whole transactions and its receipts.
+ * @returns undefined when the JSON is not that of a block with whole transactions, and its receipts if there are any.
  */
 export function* cutRecord(
   json: BlockJson,
-  { block, receipts: parsedReceipts, spans }: ParsedBlock,
-  proof: ProofLevel,
+  parsed: ParsedBlock,
+  levels: ProofLevels,
 ): Work<BlockRecord | undefined> {
+  const { block, spans } = parsed;
   const transactions = spans?.transactions ?? (yield* findList(json.block, "transactions"));
   const hashes = hashesOf(block.transactions);
-  const receiptSpans = spans?.receipts.elements ?? (yield* findElementsInSteps(json.receipts));
   if (!transactions || !hashes || transactions.elements.length !== hashes.length) return undefined;
-  if (receiptSpans?.length !== hashes.length) return undefined;
-  const receipts: ReceiptWithLogs[] = [];
-  for (const [index, span] of receiptSpans.entries()) {
-    const located = yield* locateLogs(
-      {
-        json: sliceOf(json.receipts, span),
-        inner: spans?.receipts.inner?.[index],
-        at: span.start,
-      },
-      parsedReceipts[index],
-    );
-    if (!located) return undefined;
-    receipts.push(located);
-  }
+  const receipts = json.receipts ? yield* receiptsIn(json.receipts, parsed) : [];
+  if (json.receipts && receipts?.length !== hashes.length) return undefined;
+  if (!receipts) return undefined;
   const transactionList = transactions.elements.map((span) => wholeItem(sliceOf(json.block, span)));
   yield;
   const items: StoredItem[] = [];
@@ -165,11 +156,12 @@ export function* cutRecord(
       transactions: hashes.length,
       uncles: Array.isArray(block.uncles) ? block.uncles.length : 0,
       hasUncles: json.uncles !== undefined,
+      hasReceipts: json.receipts !== undefined,
       transactionBytes: joinedBytes(transactionList),
       receiptBytes: joinedBytes(items),
       transactionPieces: ofTransactions,
       receiptPieces: ofReceipts,
-      proof,
+      ...levels,
     },
     hash: block.hash.toLowerCase(),
     transactionHashes: hashBytes(hashes),
@@ -179,6 +171,22 @@ export function* cutRecord(
     logs: encodeDirectory(spansInPieces(items, logs, ofReceipts)),
     uncles: json.uncles,
   };
+}
+
+/** The receipts with the places of their logs; undefined when one of them is malformed. */
+function* receiptsIn(
+  json: Buffer,
+  { receipts: parsed = [], spans }: ParsedBlock,
+): Work<ReceiptWithLogs[] | undefined> {
+  const { elements = yield* findElementsInSteps(json), inner } = spans?.receipts ?? {};
+  const receipts: ReceiptWithLogs[] = [];
+  for (const [index, span] of (elements ?? []).entries()) {
+    const receipt = { json: sliceOf(json, span), inner: inner?.[index], at: span.start };
+    const located = yield* locateLogs(receipt, parsed[index]);
+    if (!located) return undefined;
+    receipts.push(located);
+  }
+  return elements && receipts;
 }
 
 const sliceOf = (json: Buffer, { start, end }: Span): Buffer => json.subarray(start, end);

@@ -8,7 +8,7 @@ import { RecentNames } from "../lib/keep-newest.ts";
 import { within } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Confirmation } from "./confirmation.ts";
-import type { AskedUpstream, BlockLimits, Reference } from "./dialect.ts";
+import type { AskedUpstream, BlockLimits, ReceiptTerms, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
 import type { IngestBlock, IngestedBlock, IngestOutcome } from "./writing.ts";
 
@@ -28,6 +28,8 @@ export type Found =
   | { readonly kind: "found"; readonly record: IngestedBlock }
   /** No node that replied knows the block. */
   | { readonly kind: "unknown" }
+  /** Nodes have the block, and none of them its receipts. */
+  | { readonly kind: "no receipts" }
   /** A node gave the block, but no node gave it in a form that can be proven. */
   | { readonly kind: "unproven" }
   /** All nodes that were asked now or lately say that the block is larger than `limits.block` allows. */
@@ -78,9 +80,11 @@ export class BlockSource {
     reference: Reference,
     nodes: readonly AskedUpstream[],
     signal: Signal,
+    receipts: ReceiptTerms = "needed",
   ): Promise<Found> {
     const foreign: ForeignBlock[] = [];
     let isUnproven = false;
+    let lacksReceipts = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
     const small = nodes.filter((node) => !this.#tooLarge.has(nameOf(node, reference)));
     const able = small.filter((node) => !this.#failed.has(nameOf(node, reference)));
@@ -88,13 +92,14 @@ export class BlockSource {
     let tooLarge = nodes.length - small.length;
     const { clock } = this.#parts;
     const ask = (node: AskedUpstream, ending: Signal): Promise<IngestOutcome> =>
-      this.#ingest(reference, node, ending);
+      this.#ingest(reference, node, { receipts, signal: ending });
     const isWorthAsking = ({ kind }: IngestOutcome): boolean =>
-      kind === "failed" || kind === "unknown";
+      kind === "failed" || kind === "unknown" || kind === "no receipts";
     const parts = { ask, isWorthAsking, clock };
     for await (const { node, answer } of hedgedAnswers(able, signal, parts)) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
+      if (answer.kind === "no receipts") lacksReceipts = true;
       if (answer.kind === "garbage") {
         this.#report(node, { part: "shape", reason: answer.reason });
         isUnproven = true;
@@ -112,7 +117,7 @@ export class BlockSource {
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
       // The prover accepts foreign headers now, so the block is judged again.
-      const again = await this.#ingest({ hash: agreed.hash }, agreed.node, signal);
+      const again = await this.#ingest({ hash: agreed.hash }, agreed.node, { receipts, signal });
       if (again.kind === "ingested" || again.kind === "refuted") {
         const found = this.#check(reference, again, agreed.node);
         if (found.kind === "found") return found;
@@ -121,12 +126,17 @@ export class BlockSource {
     if (tooLarge > 0 && tooLarge === nodes.length) return { kind: "too large" };
     if (isUnproven) return { kind: "unproven" };
     if (tooLarge > 0) reason ??= "larger than limits.block";
-    return reason === undefined ? { kind: "unknown" } : { kind: "failed", reason };
+    if (reason !== undefined) return { kind: "failed", reason };
+    return { kind: lacksReceipts ? "no receipts" : "unknown" };
   }
 
-  #ingest(reference: Reference, node: AskedUpstream, signal: Signal): Promise<IngestOutcome> {
+  #ingest(
+    reference: Reference,
+    node: AskedUpstream,
+    terms: { readonly receipts: ReceiptTerms; readonly signal: Signal },
+  ): Promise<IngestOutcome> {
     const { ingest, prover } = this.#parts;
-    return ingest(reference, node, { limits: this.#limits, rules: prover.rules(), signal });
+    return ingest(reference, node, { ...terms, limits: this.#limits, rules: prover.rules() });
   }
 
   #check(

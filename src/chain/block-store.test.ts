@@ -86,6 +86,70 @@ const postings = (name: string) => {
 };
 const headAt = (name: string) => ({ number: Number(name.slice(1)), hash: hashOf(name) });
 
+/** The block without its receipts, as a node gives it that has removed them. */
+function bare(name: string): BlockRecord {
+  const { outline, ...record } = block(name);
+  const none = { hasReceipts: false, receiptBytes: 0, receiptPieces: new Uint32Array(0) };
+  const logs = Buffer.alloc(0);
+  return { ...record, outline: { ...outline, ...none }, receiptPieces: [], logs };
+}
+
+describe("a block that is stored without its receipts", () => {
+  const receiptsOf = (name: string) => stored(name)?.receipts()?.toString();
+  /** The answers about a block that was stored whole. */
+  const wanted = async (name: string): Promise<string | undefined> => {
+    await store.keep(block(name), false);
+    return receiptsOf(name);
+  };
+
+  it.each([
+    { how: "fetched again", add: () => store.keep(block("a4"), true) },
+    { how: "filled in below the tail", add: () => prepend([block("a4")]) },
+    { how: "the next head", add: () => store.apply({ removed: 1, added: [block("a4")] }) },
+  ])("gets them when it is $how, and keeps its other parts", async ({ how, add }) => {
+    openStore();
+    const whole = await wanted("a4");
+    await store.clear();
+    const base = how === "the next head" ? ["a3", "b4"] : ["a5"];
+    await grow(...base.map((name) => block(name, name === "b4" ? { on: "a3" } : {})));
+    await store.keep(bare("a4"), false);
+    expect([stored("a4")?.hasReceipts, receiptsOf("a4")]).toEqual([false, undefined]);
+    const before = stored("a4")?.withTransactions().toString();
+    await add();
+    expect(stored("a4")?.withTransactions().toString()).toBe(before);
+    expect(receiptsOf("a4")).toBe(whole);
+    expect(canonical("a4")).toEqual(["a4"]);
+  });
+
+  it("does not replace a whole one", async () => {
+    openStore();
+    await grow(block("a5"));
+    await store.keep(block("a4"), true);
+    const before = receiptsOf("a4");
+    await store.keep(bare("a4"), true);
+    expect([stored("a4")?.hasReceipts, receiptsOf("a4")]).toEqual([true, before]);
+  });
+
+  it("leaves the store whole", async () => {
+    openStore();
+    await grow(block("a5"));
+    await store.keep(bare("a4"), true);
+    await store.keep(block("a4"), true);
+    expect([...tables.kept.getRange({})]).toHaveLength(1);
+  });
+});
+
+it("a store of format 3 is used as it is", async () => {
+  openStore();
+  await store.prepareFor(1);
+  await grow(block("a1"));
+  await store.setNote("made for", "3 1");
+  expect(await store.prepareFor(1)).toEqual({ wasCleared: false });
+  expect([tables.note("made for"), isReadable("a1")]).toEqual(["4 1", true]);
+  await store.setNote("made for", "2 1");
+  expect(await store.prepareFor(1)).toEqual({ wasCleared: true });
+});
+
 it("is empty at first", () => {
   openStore();
   expect([tables.head, tables.tail, tables.hashAt(1), positionOf("of a1")]).toEqual(
@@ -319,7 +383,7 @@ describe("a store that is opened again", () => {
     ends: [tables.head, tables.tail],
     hashes: [1, 2, 3, 4, 5].map((number) => tables.hashAt(number)),
     positions: ["of a1", "of a2", "of a3", "of b3", "of b4"].map(positionOf),
-    receipts: ["a1", "a2", "a3", "b3", "b4"].map((name) => stored(name)?.receipts().toString()),
+    receipts: ["a1", "a2", "a3", "b3", "b4"].map((name) => stored(name)?.receipts()?.toString()),
     terms: ["a2", "b4"].map((name) => postings(name)?.toString("hex")),
     bytes: tables.bytes,
   });

@@ -7,6 +7,7 @@ import {
   append,
   BlockTables,
   compressed,
+  isOfChain,
   type LogSegment,
   MADE_FOR,
   noteKey,
@@ -89,7 +90,8 @@ export class BlockStore {
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
     const wanted = `${STORE_FORMAT} ${chainId}`;
     const found = this.tables.note(MADE_FOR);
-    if (found === wanted) {
+    if (isOfChain(found, chainId)) {
+      if (found !== wanted) await this.setNote(MADE_FOR, wanted);
       await this.#clearStaged();
       await this.#erasures.finish();
       await this.below.clearUnfinished();
@@ -203,9 +205,10 @@ export class BlockStore {
     await this.#change(() => {
       if (isCanonical && this.tables.hashAt(record.outline.number) === undefined)
         this.#entries.makeCanonical(record);
-      if (this.tables.outline(record.hash)) return;
+      if (this.#entries.hasAllOf(record)) return;
+      const isNew = this.tables.outline(record.hash) === undefined;
       this.#entries.putParts(record, packed);
-      append(kept, positionBytes(positionOf(record)));
+      if (isNew) append(kept, positionBytes(positionOf(record)));
       this.#eviction.evictToBudget();
     });
   }

@@ -16,10 +16,21 @@ import {
 
 export type Table = Database<Buffer, Buffer>;
 
-/** Raised when older stores can no longer be read: a gateway builds an older store anew, and refuses a newer one. */
-export const STORE_FORMAT = 3;
+/**
+ * Raised when older stores can no longer be read, or when older versions would misread a new one: a gateway refuses a
+ * newer store, and builds an older one anew unless it can read it.
+ */
+export const STORE_FORMAT = 4;
+/** Each store of this older format is a store of the present one, too: one in which all blocks have their receipts. */
+const SUBSET_FORMAT = 3;
 /** The name of the note with the format and the chain. Every version reads the note under this name. */
 export const MADE_FOR = "made for";
+/** The name of the note with the number and the hash of a block that the nodes called finalized. */
+export const FINALIZED = "finalized";
+
+/** Whether a store with this note is of the chain, and its blocks can be read. */
+export const isOfChain = (madeFor: string | undefined, chainId: number): boolean =>
+  madeFor === `${STORE_FORMAT} ${chainId}` || madeFor === `${SUBSET_FORMAT} ${chainId}`;
 
 export type TablesOptions = {
   readonly path: string;
@@ -118,6 +129,18 @@ export class BlockTables {
   /** A short text that is kept beside the blocks. */
   note(name: string): string | undefined {
     return this.notes.get(noteKey(name))?.toString();
+  }
+
+  /** Whether the store is of the chain, and its blocks can be read. */
+  fitsChain(chainId: number): boolean {
+    return isOfChain(this.note(MADE_FOR), chainId);
+  }
+
+  /** The canonical block that nodes called finalized when they were asked last; undefined when none is known. */
+  finalized(): Position | undefined {
+    const [number, hash] = this.note(FINALIZED)?.split(" ") ?? [];
+    const position = hash === undefined ? undefined : { number: Number(number), hash };
+    return position && this.hashAt(position.number) === hash ? position : undefined;
   }
 
   /** The newest canonical block; undefined while the store is empty. */

@@ -7,6 +7,7 @@ import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { type ChainNews, ChainReader } from "./chain-reader.ts";
 import type { ChainWriter } from "./chain-view.ts";
+import type { Staleness } from "./freshness.ts";
 
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const record = (number: number): BlockRecord => ({
@@ -14,6 +15,7 @@ const record = (number: number): BlockRecord => ({
   outline: {
     ...{ number, parentHash: hashOf(number - 1), timestamp: number, proof: "none" },
     ...{ transactions: 0, transactionBytes: 0, receiptBytes: 0, uncles: 0, hasUncles: false },
+    ...{ hasReceipts: true, blockProof: "none" },
     ...{ transactionPieces: new Uint32Array(0), receiptPieces: new Uint32Array(0) },
   },
   block: Buffer.from("{}"),
@@ -53,7 +55,7 @@ const read = (writer: Partial<ChainWriter> = {}): void => {
   };
   const pool = { usable: () => [node], bestForBlocks: () => [], nodes: [node] };
   const dialect = { readPosition: async () => ({ number: 3, hash: hashOf(3) }) };
-  reader = new ChainReader({ path }, {
+  reader = new ChainReader({ path, chainId: 1 }, {
     ...{ pool, dialect, clock },
     freshness: { hear: (news: unknown) => void heard.push(news), staleness: undefined },
     writer: { ...AWAY, ...writer },
@@ -152,5 +154,95 @@ describe("a chain that another process keeps", () => {
     const head = { number: 7, hash: undefined };
     reader.hear({ ...live, nodeHeads: [{ node: "a", head, isOnOtherBranch: true }] });
     expect(stood).toEqual([[head, true]]);
+  });
+});
+
+describe("a start without nodes", () => {
+  const DAY = 86_400;
+  let nodeHead: { number: number } | undefined;
+  let isSettled: boolean;
+  let staleness: Staleness | undefined;
+  const chainId = 1;
+
+  const started = (options: { chainId?: number; finalAfter?: number } = {}): void => {
+    const node = { name: "a", head: undefined as unknown };
+    const pool = {
+      usable: () => (nodeHead ? [{ ...node, head: nodeHead }] : []),
+      ...{ bestForBlocks: () => [], nodes: [], isSettled: () => isSettled },
+    };
+    reader = new ChainReader({ path, chainId, ...options }, {
+      ...{ pool, clock, dialect: {}, writer: AWAY },
+      freshness: {
+        hear: () => undefined,
+        get staleness() {
+          return staleness;
+        },
+      },
+    } as never);
+  };
+  const late = (number: number): BlockRecord => {
+    const { outline, ...rest } = record(number);
+    return { ...rest, outline: { ...outline, timestamp: 8 * DAY + number } };
+  };
+
+  beforeEach(async () => {
+    nodeHead = undefined;
+    isSettled = true;
+    staleness = undefined;
+    await kept.prepareFor(chainId);
+    await kept.startAt(record(5));
+    await kept.apply({ removed: 0, added: [record(6), late(7), late(8), late(9)] });
+  });
+
+  it("shows the stored chain as stale, until a node tells a head", () => {
+    started();
+    expect(reader.views.view()).toBeUndefined();
+    expect(reader.views.outageView()).toMatchObject({ head: { number: 9 }, isBehind: true });
+    nodeHead = { number: 9 };
+    expect(reader.views.outageView()).toBeUndefined();
+    expect(reader.views.silence).toBeUndefined();
+  });
+
+  it("waits a second for nodes that may still answer", async () => {
+    isSettled = false;
+    started();
+    expect(reader.views.outageView()).toBeUndefined();
+    await clock.advance(1_000);
+    expect(reader.views.outageView()?.head.number).toBe(9);
+    expect(reader.views.silence).toEqual({ ms: 1_000, head: { number: 9, hash: hashOf(9) } });
+  });
+
+  it("shows no store of another chain", () => {
+    started({ chainId: 2 });
+    expect(reader.views.outageView()).toBeUndefined();
+  });
+
+  it.each([
+    { what: "the chain's entry says after how many", finalAfter: 2, note: undefined, highest: 7 },
+    { what: "the nodes have said it", note: `8 ${hashOf(8)}`, highest: 8 },
+    { what: "a week has passed by the time of blocks", note: undefined, highest: 6 },
+    { what: "nodes named a block that is of another branch", note: `8 ${hashOf(7)}`, highest: 6 },
+  ])("tells numbers of blocks that are final: $what", async ({ finalAfter, note, highest }) => {
+    if (note !== undefined) await kept.setNote("finalized", note);
+    started(finalAfter === undefined ? {} : { finalAfter });
+    const view = reader.views.outageView();
+    const told = [5, 6, 7, 8, 9].filter((number) => view?.tells(number));
+    expect(told.at(-1)).toBe(highest);
+  });
+
+  it("once the head was confirmed, the numbers of all stored blocks are told", () => {
+    started();
+    reader.hear(live);
+    expect(reader.views.view()?.tells(9)).toBe(true);
+  });
+
+  it("nodes that went silent later are told of as well, and those that confirm the head are not", () => {
+    started();
+    reader.hear(live);
+    expect(reader.views.silence).toBeUndefined();
+    staleness = { kind: "unconfirmed", ms: 7_000 };
+    expect(reader.views.silence).toEqual({ ms: 7_000, head: { number: 9, hash: hashOf(9) } });
+    staleness = { kind: "old", ms: 7_000 };
+    expect(reader.views.silence).toBeUndefined();
   });
 });

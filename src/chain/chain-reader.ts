@@ -30,7 +30,7 @@ type NodeHeadNews = {
 };
 
 export type ChainReaderParts = Pick<ViewSourceParts, "dialect" | "clock" | "turns"> & {
-  readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes">;
+  readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes" | "isSettled">;
   readonly writer: ChainWriter;
   readonly freshness: Pick<HeadFreshness, "hear" | "staleness">;
 };
@@ -50,24 +50,27 @@ export class ChainReader {
 
   /** @throws When the store does not exist: the writer creates it. */
   constructor(
-    options: { readonly path: string; readonly finalAfter?: number | undefined },
+    options: {
+      readonly path: string;
+      readonly chainId: number;
+      readonly finalAfter?: number | undefined;
+    },
     parts: ChainReaderParts,
   ) {
     this.#parts = parts;
     const { pool, dialect, writer } = parts;
-    const { path, finalAfter } = options;
+    const { path, chainId, finalAfter } = options;
     const store = new BlockTables({ path, readOnly: true });
     this.#store = store;
     this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
     const shown: { head: Position | undefined } = { head: undefined };
     this.views = new ViewSource({
       ...parts,
-      store,
-      finalAfter,
+      ...{ store, chainId, finalAfter },
       writer: {
         ...writer,
-        fetch: async (reference) => {
-          const fetched = await writer.fetch(reference).catch(() => "unanswered" as const);
+        fetch: async (...wanted) => {
+          const fetched = await writer.fetch(...wanted).catch(() => "unanswered" as const);
           store.refresh();
           return fetched;
         },

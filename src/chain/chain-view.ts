@@ -9,7 +9,7 @@ import { doFrom, type Turns, type Work } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
-import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
 import { eachTerm } from "./log-index.ts";
@@ -24,6 +24,8 @@ export type FetchFailure =
   | "unknown"
   /** A node gave the block, but it could not be proven. */
   | "unproven"
+  /** Nodes gave the block, but none of them has its receipts. */
+  | "no receipts"
   /** No node gave the block: nodes failed, or the block is too large. */
   | "unanswered";
 
@@ -36,6 +38,8 @@ export type ViewOptions = {
   readonly isShared: boolean;
   /** Why the head may not be the newest block; undefined when the head is fresh. */
   readonly staleness?: Staleness | undefined;
+  /** Whether the block with a number can no longer change; left out: all blocks of the view may be told by number. */
+  readonly isFinal?: ((number: number) => boolean) | undefined;
 };
 
 /** The services of a store's writer to all readers. Each promise rejects if the writer is away, or takes too long. */
@@ -45,7 +49,10 @@ export type ChainWriter = {
   /** As `look`, soon, without a result to wait for. */
   hurry(): void;
   /** @returns The hash under which the block is in the store now. */
-  fetch(reference: Reference): Promise<{ readonly hash: string } | FetchFailure>;
+  fetch(
+    reference: Reference,
+    receipts: ReceiptTerms,
+  ): Promise<{ readonly hash: string } | FetchFailure>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
@@ -64,7 +71,8 @@ export type ViewSourceParts = {
   readonly refresh?: () => void;
   readonly leader: () => string | undefined;
   readonly whyStopped: () => string | undefined;
-  readonly pool: Pick<Pool, "bestForBlocks">;
+  readonly chainId: number;
+  readonly pool: Pick<Pool, "bestForBlocks" | "usable" | "isSettled">;
   readonly dialect: Pick<ChainDialect, "readPosition">;
   readonly freshness: Pick<HeadFreshness, "staleness">;
   readonly clock: Clock;
@@ -81,6 +89,13 @@ const LOOK_AGAIN_MS = 50;
 
 /** The head of an empty store. */
 const NO_BLOCK: Position = { number: -1, hash: "" };
+/** After a start nodes are looked for this long, in milliseconds, before the store answers without them. */
+const LOOKED_FOR_MS = 1_000;
+/**
+ * A block that is this much older than the stored head, in seconds, counts as final where neither the nodes nor the chain's
+ * entry told which blocks are: the deepest reorganisation known took two days (docs/decisions/0078).
+ */
+const OLD_ENOUGH_SECONDS = 7 * 86_400;
 
 /** How often a query is run at most: a reorg during the query makes it run again. */
 const ATTEMPTS = 3;
@@ -93,13 +108,18 @@ export type ViewParts = Pick<
   readonly source: Pick<ViewSource, "view" | "reach" | "fetch">;
 };
 
+/** The time without an answer of any node, in milliseconds, and the newest block that was known before. */
+export type Silence = { readonly ms: number; readonly head: Position };
+
 export class ViewSource {
   readonly #viewParts: ViewParts;
+  readonly #startedAt: number;
   readonly #parts: ViewSourceParts;
 
   constructor(parts: ViewSourceParts) {
     this.#parts = parts;
     this.#viewParts = { ...parts, source: this };
+    this.#startedAt = parts.clock.now();
   }
 
   /**
@@ -122,6 +142,45 @@ export class ViewSource {
     this.#parts.refresh?.();
     const head = this.#parts.store.head ?? NO_BLOCK;
     return new ChainView({ head, isShared: false }, this.#viewParts);
+  }
+
+  /**
+   * A view of the stored chain after a start, while no node answers; undefined as soon as one does, or when the store is of
+   * another chain. Its canonical blocks may be told by number only where they are final (`tells`).
+   */
+  outageView(isShared = false): ChainView | undefined {
+    const head = this.#headInOutage();
+    if (!head) return undefined;
+    const { store, clock } = this.#parts;
+    const timestamp = store.outline(head.hash)?.timestamp ?? 0;
+    const ms = Math.max(0, clock.wallTime() - timestamp * 1000);
+    const options = { head, isShared, staleness: { kind: "unconfirmed", ms } } as const;
+    const isFinal = (number: number): boolean => this.#isFinal(number, head, timestamp);
+    return new ChainView({ ...options, isFinal }, this.#viewParts);
+  }
+
+  /** For errors of calls that no node answered; undefined while the head is confirmed, or where none is known. */
+  get silence(): Silence | undefined {
+    const { head, staleness } = this.view() ?? {};
+    if (head) return staleness?.kind === "unconfirmed" ? { ms: staleness.ms, head } : undefined;
+    const stored = this.#headInOutage();
+    return stored && { ms: this.#parts.clock.now() - this.#startedAt, head: stored };
+  }
+
+  /** The stored head, if no node has told a head since the start. */
+  #headInOutage(): Position | undefined {
+    const { store, pool, clock, chainId } = this.#parts;
+    const isLooking = clock.now() - this.#startedAt < LOOKED_FOR_MS && !pool.isSettled();
+    if (isLooking || pool.usable().some(({ head }) => head !== undefined)) return undefined;
+    return store.fitsChain(chainId) ? store.head : undefined;
+  }
+
+  #isFinal(number: number, head: Position, headSeconds: number): boolean {
+    const { store, finalAfter } = this.#parts;
+    if (finalAfter !== undefined) return number <= head.number - finalAfter;
+    if (number <= (store.finalized()?.number ?? -1)) return true;
+    const seconds = store.blockAt(number)?.outline.timestamp ?? headSeconds;
+    return headSeconds - seconds >= OLD_ENOUGH_SECONDS;
   }
 
   /** As `view`, but after a start the call waits a little until the chain is live. */
@@ -158,10 +217,13 @@ export class ViewSource {
     await within(REACH_TIMEOUT_MS, look(number), { clock, signal });
   }
 
-  /** Has the writer fetch and prove a block that is not in the store, and store it. */
-  async fetch(reference: Reference): Promise<BlockFetch> {
+  /**
+   * Has the writer fetch and prove a block that is not in the store, and store it; or the receipts of a block that is
+   * stored without.
+   */
+  async fetch(reference: Reference, receipts: ReceiptTerms = "needed"): Promise<BlockFetch> {
     const { store, writer } = this.#parts;
-    const fetched = await writer.fetch(reference);
+    const fetched = await writer.fetch(reference, receipts);
     if (typeof fetched === "string") return fetched;
     return store.blockOf(fetched.hash) ?? "unanswered";
   }
@@ -171,12 +233,14 @@ export class ChainView {
   readonly head: Position;
   readonly staleness: Staleness | undefined;
   readonly #isShared: boolean;
+  readonly #isFinal: ViewOptions["isFinal"];
   /** Created when a call first names a tag, since most calls name none. */
   #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
-  constructor({ head, isShared, staleness }: ViewOptions, parts: ViewParts) {
+  constructor({ head, isShared, staleness, isFinal }: ViewOptions, parts: ViewParts) {
     this.head = head;
+    this.#isFinal = isFinal;
     this.staleness = staleness;
     this.#isShared = isShared;
     this.#parts = parts;
@@ -190,6 +254,11 @@ export class ChainView {
   /** Whether the nodes may have a newer block: then calls for the newest block are sent to them. */
   get isBehind(): boolean {
     return this.staleness?.kind === "unconfirmed";
+  }
+
+  /** Whether the stored block with this number may be told as the canonical one. */
+  tells(number: number): boolean {
+    return this.#isFinal?.(number) ?? true;
   }
 
   get leader(): string | undefined {
@@ -217,14 +286,16 @@ export class ChainView {
     return reference === "latest" ? toQuantity(this.head.number) : reference;
   }
 
-  /** The canonical block with this number, if it is in the store. */
-  blockAt(number: number): StoredBlock | undefined {
+  // A block without receipts is not a block without logs, so only the code that says so gets one.
+
+  /** The canonical block with this number, if it is in the store: with its receipts, unless "if held" asks for either. */
+  blockAt(number: number, receipts: ReceiptTerms = "needed"): StoredBlock | undefined {
     const { store } = this.#parts;
     if (number > this.head.number) return undefined;
     const block = store.blockAt(number);
     // The store may have moved to another head since.
     const isOther = number === this.head.number && block?.hash !== this.head.hash;
-    return isOther ? store.blockOf(this.head.hash) : block;
+    return asAskedFor(isOther ? store.blockOf(this.head.hash) : block, receipts);
   }
 
   /** The number with the canonical hash, if the store has the block. */
@@ -234,9 +305,9 @@ export class ChainView {
     return hash === undefined ? undefined : { number, hash };
   }
 
-  /** Any block of the store, on this chain or beside it, that is not above the head. */
-  blockOf(hash: string): StoredBlock | undefined {
-    const block = this.droppedBlock(hash);
+  /** As `blockAt`, any block of the store, on this chain or beside it, that is not above the head. */
+  blockOf(hash: string, receipts: ReceiptTerms = "needed"): StoredBlock | undefined {
+    const block = asAskedFor(this.#parts.store.blockOf(hash), receipts);
     return block && block.number <= this.head.number ? block : undefined;
   }
 
@@ -250,25 +321,25 @@ export class ChainView {
     return this.hashAt(this.head.number) === this.head.hash;
   }
 
-  /** Any block of the store, whatever its height: for example a block that a reorg removed. */
+  /** Any block of the store with its receipts, whatever its height: for example a block that a reorg removed. */
   droppedBlock(hash: string): StoredBlock | undefined {
-    return this.#parts.store.blockOf(hash);
+    return asAskedFor(this.#parts.store.blockOf(hash), "needed");
   }
 
   isOnChain({ number, hash }: Position): boolean {
-    return this.blockAt(number)?.hash === hash;
+    return this.blockAt(number, "if held")?.hash === hash;
   }
 
-  /** The block of a transaction of this chain and the transaction's index, if the store has the block. */
+  /** The block of a transaction of this chain, maybe without receipts, and the transaction's index, if it is stored. */
   transaction(hash: string): { block: StoredBlock; index: number } | undefined {
     const position = this.#parts.store.transactionPosition(hash);
-    const block = position && this.blockAt(position.number);
+    const block = position && this.blockAt(position.number, "if held");
     return block && { block, index: position.index };
   }
 
   /** As `ViewSource.fetch`. */
-  fetch(reference: Reference): Promise<BlockFetch> {
-    return this.#parts.source.fetch(reference);
+  fetch(reference: Reference, receipts: ReceiptTerms = "needed"): Promise<BlockFetch> {
+    return this.#parts.source.fetch(reference, receipts);
   }
 
   /** The traces of a transaction as JSON, if they were kept. */
@@ -278,7 +349,7 @@ export class ChainView {
 
   /** Keeps traces with a block, if the block is final and stored. Rejects when the writer fails: callers ignore that. */
   async keepTrace(block: Position, position: StoredTracePosition, json: Buffer): Promise<void> {
-    if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash)) return;
+    if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash, "if held")) return;
     await this.#parts.writer.keepTrace(block.hash, position, json);
   }
 
@@ -340,7 +411,7 @@ export class ChainView {
     if (directory) eachTerm(directory, (term) => terms.add(term));
   }
 
-  /** The matching logs of a stored block. */
+  /** The matching logs of a block that is stored with its receipts. */
   logsOf(block: StoredBlock, matcher: LogMatcher): readonly Buffer[] {
     return logsOfBlock(block.hash, matcher, this.#parts.store);
   }
@@ -375,3 +446,8 @@ export class ChainView {
     return undefined;
   }
 }
+
+const asAskedFor = (
+  block: StoredBlock | undefined,
+  receipts: ReceiptTerms,
+): StoredBlock | undefined => (block?.hasReceipts || receipts === "if held" ? block : undefined);

@@ -12,10 +12,10 @@ import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type RunWrite } from "./block-store.ts";
-import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
+import { FINALIZED, type LogSegment, type StoredTracePosition } from "./block-tables.ts";
 import type { ChainNews } from "./chain-reader.ts";
 import { type ChainWriter, type FetchFailure, ViewSource } from "./chain-view.ts";
-import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { BlockLimits, ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
 import type { SegmentSelector, UpstreamLogs } from "./kept-segments.ts";
@@ -64,6 +64,9 @@ const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 /** A process that lives this long after it opened the store, in milliseconds, was not killed by a damaged store. */
 const OF_USE_AFTER_MS = 60_000;
 
+/** The nodes are asked this often which block is finalized, in milliseconds. */
+const LEARN_FINALIZED_MS = 60_000;
+
 /** For this time after an upstream was caught, the chain keeps no logs of old blocks from it, in milliseconds. */
 const DISTRUST_MS = 600_000;
 
@@ -86,6 +89,8 @@ export class Chain implements ChainWriter {
   /** The head that calls see; undefined until the chain is live. */
   readonly #shown: { head: Position | undefined } = { head: undefined };
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
+  /** When the nodes are asked next which block is finalized, by the clock's `now`. */
+  #learnFinalizedAt: number;
   /** The upstreams that were caught giving wrong logs or blocks. */
   readonly #distrusted: RecentNames;
   readonly #opening: Opening;
@@ -151,15 +156,17 @@ export class Chain implements ChainWriter {
     );
     this.#backfill = new Backfill({ network }, { ...shared, nodes: () => pool.bestForBlocks() });
     this.#tagged = new TaggedBlocks({ dialect, nodes });
+    this.#learnFinalizedAt = clock.now() + LEARN_FINALIZED_MS;
     this.#follower.onUpdate(() => {
       this.#headIs(store.tables.head);
       this.#backfill.look();
+      this.#learnFinalized();
     });
     this.views = new ViewSource({
       ...parts,
       store: store.tables,
       writer: this,
-      finalAfter: options.finalAfter,
+      ...{ chainId, finalAfter: options.finalAfter },
       shown: this.#shown,
       look: (number) => this.look(number),
       leader: () => this.#follower.leader,
@@ -296,7 +303,24 @@ export class Chain implements ChainWriter {
   async tagged(tag: Tag): Promise<Position | undefined> {
     const head = this.#head;
     const hashAt = (number: number): string | undefined => this.#store.tables.hashAt(number);
-    return head && this.#tagged.find(tag, { head, hashAt });
+    const found = head && (await this.#tagged.find(tag, { head, hashAt }));
+    if (found && tag === "finalized") this.#noteFinalized(found);
+    return found;
+  }
+
+  /** Asks for the finalized block now and then: a start without nodes knows it from the store alone. */
+  #learnFinalized(): void {
+    const now = this.#parts.clock.now();
+    if (now < this.#learnFinalizedAt) return;
+    this.#learnFinalizedAt = now + LEARN_FINALIZED_MS;
+    this.tagged("finalized").catch(() => undefined);
+  }
+
+  #noteFinalized({ number, hash }: Position): void {
+    const text = `${number} ${hash}`;
+    const { tables } = this.#store;
+    if (tables.hashAt(number) !== hash || tables.note(FINALIZED) === text) return;
+    this.#store.setNote(FINALIZED, text).catch(() => undefined); // a later one makes up for it
   }
 
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
@@ -333,19 +357,20 @@ export class Chain implements ChainWriter {
   }
 
   /** Fetches a block that the store lacks, and stores it; a block above the head is left to the follower. */
-  fetch(reference: Reference): Promise<Fetching> {
-    const name = "hash" in reference ? reference.hash.toLowerCase() : String(reference.number);
+  fetch(reference: Reference, receipts: ReceiptTerms): Promise<Fetching> {
+    const block = "hash" in reference ? reference.hash.toLowerCase() : reference.number;
+    const name = `${block} ${receipts}`;
     const underWay = this.#fetching.get(name);
     if (underWay !== undefined) return underWay;
-    const fetching = this.#fetch(reference).finally(() => this.#fetching.delete(name));
+    const fetching = this.#fetch(reference, receipts).finally(() => this.#fetching.delete(name));
     this.#fetching.set(name, fetching);
     return fetching;
   }
 
-  async #fetch(reference: Reference): Promise<Fetching> {
+  async #fetch(reference: Reference, receipts: ReceiptTerms): Promise<Fetching> {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
-    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
+    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal, receipts);
     // In the mode `strict` the call fails then, and does not go to a node, whose answer nothing would prove.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
@@ -356,11 +381,11 @@ export class Chain implements ChainWriter {
     if ("number" in reference && (await this.#isContested(number, hash))) return "unproven";
     if (number > (this.#head?.number ?? -1)) {
       await this.views.reach(number, signal);
-      return this.#ifStored(hash) ?? "unknown";
+      return this.#ifStored(hash, receipts) ?? "unknown";
     }
     const isOld = "number" in reference && number < (this.#store.tables.tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
-    return this.#ifStored(hash) ?? "unanswered";
+    return this.#ifStored(hash, receipts) ?? "unanswered";
   }
 
   /** Whether a node has another block at this number. The store cannot tell: old blocks are not linked to its chain. */
@@ -373,8 +398,9 @@ export class Chain implements ChainWriter {
     return theirs.some((position) => position && position.hash !== hash);
   }
 
-  #ifStored(hash: string): { hash: string } | undefined {
-    return this.#store.tables.outline(hash) && { hash };
+  #ifStored(hash: string, receipts: ReceiptTerms): { hash: string } | undefined {
+    const outline = this.#store.tables.outline(hash);
+    return outline && (outline.hasReceipts || receipts === "if held") ? { hash } : undefined;
   }
 
   /** Tells the freshness that a node confirmed our head as the newest block. @param at When, by the clock's `now`. */

@@ -60,7 +60,9 @@ const packedRange = (from: number, to: number): number[] => {
 const isAnsweredAsGiven = (number: number): boolean => {
   const stored = store.tables.blockAt(number);
   const { json, receipts } = block(number);
-  return stored?.withTransactions().equals(json) === true && stored.receipts().equals(receipts);
+  return (
+    stored?.withTransactions().equals(json) === true && stored.receipts()?.equals(receipts) === true
+  );
 };
 /** Adds blocks below the tail, newest first. */
 const prepend = async (records: readonly BlockRecord[]): Promise<boolean> =>

@@ -30,7 +30,8 @@ export const LARGEST_NUMBER = 0xffff_ffff;
 export type FetchedBlock = {
   readonly json: BlockJson;
   readonly block: GivenBlock;
-  readonly receipts: readonly Json[];
+  /** undefined where the node does not hold them, and the block was asked for all the same. */
+  readonly receipts: readonly Json[] | undefined;
   readonly uncles: readonly Json[] | undefined;
   readonly spans?: ParsedBlock["spans"];
 };
@@ -45,6 +46,8 @@ export type Fetched =
   | { readonly kind: "fetched"; readonly fetched: FetchedBlock }
   /** The node does not know the block. */
   | { readonly kind: "unknown" }
+  /** The node has the block, and not all of its receipts. */
+  | { readonly kind: "no receipts" }
   | { readonly kind: "failed"; readonly reason: string }
   /** The block is larger than `limits.block` allows. */
   | { readonly kind: "too large"; readonly reason: string }
@@ -66,8 +69,15 @@ export const tooLarge = (reason: string): Failure => ({ kind: "too large", reaso
 /** The limits of one block. */
 export type BlockLimits = NetworkSettings["limits"]["block"];
 
+/**
+ * Whether a block without its receipts is of use: nodes may keep blocks longer than receipts (`reth --full` has only the
+ * receipts of its last 10,064 blocks). A followed block always has its receipts.
+ */
+export type ReceiptTerms = "needed" | "if held";
+
 export type FetchTerms = {
   readonly limits: BlockLimits;
+  readonly receipts: ReceiptTerms;
   readonly turns: Pick<Turns, "do">;
   readonly signal: Signal;
 };

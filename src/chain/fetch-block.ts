@@ -5,11 +5,11 @@ import { type PlacedList, parseList } from "../jsonrpc/element-reader.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import type { Json } from "../proofs/json.ts";
+import type { Reply } from "../upstream/reply.ts";
 import {
   type Ask,
   type AskedUpstream,
   askingOf,
-  type BlockLimits,
   type ChainDialect,
   type Failure,
   type Fetched,
@@ -32,7 +32,7 @@ async function fetchBlock(
   node: AskedUpstream,
   terms: FetchTerms,
 ): Promise<Fetched> {
-  const { limits, signal } = terms;
+  const { limits, receipts, signal } = terms;
   const { bytes: maxBytes } = limits;
   const ask = askingOf(node, signal, maxBytes);
   const reply =
@@ -43,18 +43,18 @@ async function fetchBlock(
   const read = await readBlock(reply.json, terms);
   if (read.kind !== "block") return read;
   const { block } = read;
-  const receipts = await fetchReceipts(block, node, { ask, limits });
-  if (!Buffer.isBuffer(receipts)) return receipts;
-  const parsedReceipts = await readReceipts(receipts, terms);
-  if ("kind" in parsedReceipts) return parsedReceipts;
+  const given = await fetchReceipts(block, node, { ask, terms });
+  const isOfUse = given.kind === "receipts" || (given.kind === "none" && receipts === "if held");
+  if (!isOfUse) return given.kind === "none" ? { kind: "no receipts" } : given;
+  const held = given.kind === "receipts" ? given : undefined;
   const uncles = await fetchUncles(block, ask);
   return {
     kind: "fetched",
     fetched: {
-      json: { block: reply.json, receipts, uncles },
+      json: { block: reply.json, receipts: held?.json, uncles },
       block,
-      receipts: parsedReceipts.list,
-      spans: { transactions: read.at, receipts: parsedReceipts.at },
+      receipts: held?.list,
+      spans: { transactions: read.at, receipts: held?.at },
       uncles: uncles && parsedList(uncles),
     },
   };
@@ -62,51 +62,87 @@ async function fetchBlock(
 
 const garbage = (reason: string): Failure => ({ kind: "garbage", reason });
 
-const NO_RECEIPTS = Buffer.from("[]");
+const EMPTY = Buffer.from("[]");
 
+type FetchParts = { readonly ask: Ask; readonly terms: FetchTerms };
+
+/** Receipts as JSON, and parsed. */
+type GivenReceipts = {
+  readonly kind: "receipts";
+  readonly json: Buffer;
+  readonly list: readonly Json[];
+  readonly at: PlacedList;
+};
+
+/** The node lacks receipts of the block: it has removed them, or a reorg has removed the block, or the node lags. */
+type NoReceipts = { readonly kind: "none" };
+const NONE: NoReceipts = { kind: "none" };
+
+/** All receipts of a block, however the node gives them. */
 async function fetchReceipts(
   block: ParsedBlock,
   node: AskedUpstream,
-  { ask, limits }: { ask: Ask; limits: BlockLimits },
-): Promise<Buffer | Failure> {
-  const { bytes } = limits;
+  parts: FetchParts,
+): Promise<GivenReceipts | NoReceipts | Failure> {
   const transactions = hashesOf(block);
   if (!transactions) return garbage("a block without its transactions");
-  if (transactions.length === 0) return NO_RECEIPTS;
+  if (transactions.length === 0) return readReceipts(EMPTY, 0, parts.terms);
+  const given = await receiptsByBlock(block, node, parts);
+  if (given?.kind === "result") {
+    const read = await readReceipts(given.json, transactions.length, parts.terms);
+    if (read.kind !== "none") return read;
+  }
+  if (given && given.kind !== "result") return given;
+  // A node that gave too few receipts most likely has no others, so it is asked for one receipt before it is asked for all.
+  return receiptsOneByOne(transactions, given ? 1 : AT_ONCE, parts);
+}
+
+/** The reply of the first method that the node has; undefined when it has none of them, or refused them all. */
+async function receiptsByBlock(
+  { hash, number }: ParsedBlock,
+  node: AskedUpstream,
+  { ask, terms }: FetchParts,
+): Promise<Extract<Reply, { kind: "result" }> | Failure | undefined> {
   for (const method of BY_BLOCK) {
     if (node.isMissing(method)) continue;
     // By hash first, since a reorg may have changed the block at the number; but some nodes accept only numbers.
-    for (const reference of [block.hash, block.number]) {
+    for (const reference of [hash, number]) {
       const reply = await ask(method, [reference]);
-      if (reply.kind === "result") return isNull(reply.json) ? { kind: "unknown" } : reply.json;
+      if (reply.kind === "result") return reply;
       if (reply.kind === "missing") break;
-      if (reply.kind !== "refused") return failureOf(reply, bytes);
+      if (reply.kind !== "refused") return failureOf(reply, terms.limits.bytes);
     }
   }
-  return receiptsOneByOne(transactions, { ask, limits });
+  return undefined;
 }
 
+/** @param atFirst How many receipts are asked for before the others. */
 async function receiptsOneByOne(
   transactions: readonly string[],
-  { ask, limits }: { ask: Ask; limits: BlockLimits },
-): Promise<Buffer | Failure> {
+  atFirst: number,
+  { ask, terms }: FetchParts,
+): Promise<GivenReceipts | NoReceipts | Failure> {
+  const { bytes: most } = terms.limits;
   const receipts: Buffer[] = [];
   let bytes = 0;
-  for (let first = 0; first < transactions.length; first += AT_ONCE) {
+  for (let first = 0, behind = atFirst; first < transactions.length; ) {
     const replies = await Promise.all(
-      transactions
-        .slice(first, first + AT_ONCE)
-        .map((hash) => ask("eth_getTransactionReceipt", [hash])),
+      transactions.slice(first, behind).map((hash) => ask("eth_getTransactionReceipt", [hash])),
     );
     for (const reply of replies) {
-      if (reply.kind !== "result") return failureOf(reply, limits.bytes);
-      if (isNull(reply.json)) return { kind: "unknown" }; // a reorg removed the transaction meanwhile, or the node lags
+      const isRefused = reply.kind === "refused" || reply.kind === "missing";
+      if (isRefused && terms.receipts === "if held") return NONE;
+      if (reply.kind !== "result") return failureOf(reply, most);
+      if (isNull(reply.json)) return NONE;
       bytes += reply.json.length;
-      if (bytes > limits.bytes) return tooLarge(`receipts of more than ${limits.bytes} bytes`);
+      if (bytes > most) return tooLarge(`receipts of more than ${most} bytes`);
       receipts.push(Buffer.from(receipts.length === 0 ? "[" : ","), reply.json);
     }
+    first = behind;
+    behind += AT_ONCE;
   }
-  return Buffer.concat([...receipts, Buffer.from("]")]);
+  const json = Buffer.concat([...receipts, Buffer.from("]")]);
+  return readReceipts(json, transactions.length, terms);
 }
 
 /** A block with more uncles gets none of them: no chain has more than two in a block, and each takes a call. */
@@ -144,18 +180,26 @@ async function readBlock(
   return { kind: "block", block: whole as ParsedBlock, at: list.at };
 }
 
+/** @param count How many receipts the block has. A list of another length is no lie by itself: no hash covers it. */
 async function readReceipts(
   json: Buffer,
+  count: number,
   terms: FetchTerms,
-): Promise<{ list: readonly Json[]; at: PlacedList } | Failure> {
+): Promise<GivenReceipts | NoReceipts | Failure> {
+  if (isNull(json)) return NONE;
   const { transactions: most, logs: mostLogs } = terms.limits;
   const list = await terms.turns.do(parseList(json, { path: [], most }));
   if (list.kind === "too many") return tooLarge(`more than ${most} receipts`);
-  if (list.kind !== "parsed" || !Array.isArray(list.around) || !list.elements.every(isObject))
+  if (list.kind !== "parsed" || !Array.isArray(list.around))
     return garbage("this is not a list of receipts");
   const { elements, at } = list;
+  if (!elements.every((each) => each === null || isObject(each)))
+    return garbage("this is not a list of receipts");
+  if (elements.length !== count || !elements.every(isObject)) return NONE;
   const logs = elements.reduce((sum: number, { logs: some }) => sum + lengthOf(some), 0);
-  return logs > mostLogs ? tooLarge(`more than ${mostLogs} logs`) : { list: elements, at };
+  return logs > mostLogs
+    ? tooLarge(`more than ${mostLogs} logs`)
+    : { kind: "receipts", json, list: elements, at };
 }
 
 const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);

@@ -58,6 +58,7 @@ const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
 const fetchEpoch = (reference: { number: number } | { hash: string }, node = nodeWith()) =>
   epochDialect.fetchBlock(reference, node, {
     limits: UNLIMITED,
+    receipts: "needed",
     turns: new Turns({ clock: new FakeClock() }),
     signal: never,
   });

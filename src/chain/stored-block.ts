@@ -11,8 +11,11 @@ export type Position = { readonly number: number; readonly hash: string };
 export type ProofLevel = "none" | "partial" | "full";
 const PROOF_LEVELS: readonly ProofLevel[] = ["none", "partial", "full"];
 
+/** The level of a block with its receipts and their logs, and the level of the block without them. */
+export type ProofLevels = { readonly proof: ProofLevel; readonly blockProof: ProofLevel };
+
 /** The facts of a block that the store needs to find items in the block's other parts. */
-export type Outline = {
+export type Outline = ProofLevels & {
   readonly number: number;
   /** Seconds since 1970. */
   readonly timestamp: number;
@@ -22,13 +25,17 @@ export type Outline = {
   /** How many uncles the block names. `hasUncles` says whether the store has their headers. */
   readonly uncles: number;
   readonly hasUncles: boolean;
+  /**
+   * Whether the store has the receipts, and so the logs: a node may keep blocks longer than receipts. Always true of the
+   * blocks of the window, and of a block without transactions.
+   */
+  readonly hasReceipts: boolean;
   /** The size of all receipts (or transactions) with the commas between them, in bytes. */
   readonly receiptBytes: number;
   readonly transactionBytes: number;
   /** The index of the first transaction of each piece of transactions; below, the same of receipts. */
   readonly transactionPieces: Uint32Array;
   readonly receiptPieces: Uint32Array;
-  readonly proof: ProofLevel;
 };
 
 export type StoredPart = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
@@ -58,8 +65,18 @@ export class StoredBlock implements Position {
     return this.outline.number;
   }
 
+  /** The level of answers that tell of receipts or logs. */
   get proof(): ProofLevel {
     return this.outline.proof;
+  }
+
+  /** The level of answers that tell of the block alone. */
+  get blockProof(): ProofLevel {
+    return this.outline.blockProof;
+  }
+
+  get hasReceipts(): boolean {
+    return this.outline.hasReceipts;
   }
 
   withHashes(): Buffer {
@@ -86,12 +103,13 @@ export class StoredBlock implements Position {
   }
 
   /** As `receipts`, for a response: a large answer is read while it is sent. */
-  receiptsToSend(): AnswerJson {
-    return this.#toSend("receipts");
+  receiptsToSend(): AnswerJson | undefined {
+    return this.outline.hasReceipts ? this.#toSend("receipts") : undefined;
   }
 
-  receipts(): Buffer {
-    return this.#join("receipts", inBuffer);
+  /** undefined when the store has the block without its receipts. */
+  receipts(): Buffer | undefined {
+    return this.outline.hasReceipts ? this.#join("receipts", inBuffer) : undefined;
   }
 
   /** @returns undefined when the block has no transaction at this index. */
@@ -99,8 +117,9 @@ export class StoredBlock implements Position {
     return this.#item("transactions", index);
   }
 
+  /** @returns undefined also when the store has the block without its receipts. */
   receipt(index: number): BorrowedJson | undefined {
-    return this.#item("receipts", index);
+    return this.outline.hasReceipts ? this.#item("receipts", index) : undefined;
   }
 
   /** The JSON array of the uncles' headers; undefined when the node did not give them. */
@@ -417,6 +436,10 @@ function pieceWith(firsts: Uint32Array, index: number): number {
 
 const OUTLINE_BYTES = 64;
 const HAS_UNCLES = 1;
+const LACKS_RECEIPTS = 2;
+/** The bits of the block's own level are above those of the level with receipts. 0: both are the same (format 3). */
+const LEVEL_BITS = 2;
+const LEVEL_MASK = 3;
 
 export function encodeOutline(outline: Outline): Buffer {
   const { transactionPieces, receiptPieces } = outline;
@@ -429,8 +452,9 @@ export function encodeOutline(outline: Outline): Buffer {
   bytes.writeUInt32LE(outline.transactionBytes, 48);
   bytes.writeUInt32LE(outline.receiptBytes, 52);
   bytes.writeUInt16LE(outline.uncles, 56);
-  bytes.writeUInt8(outline.hasUncles ? HAS_UNCLES : 0, 58);
-  bytes.writeUInt8(PROOF_LEVELS.indexOf(outline.proof), 59);
+  const lacking = outline.hasReceipts ? 0 : LACKS_RECEIPTS;
+  bytes.writeUInt8((outline.hasUncles ? HAS_UNCLES : 0) | lacking, 58);
+  bytes.writeUInt8(encodeLevels(outline), 59);
   bytes.writeUInt16LE(transactionPieces.length, 60);
   bytes.writeUInt16LE(receiptPieces.length, 62);
   [...transactionPieces, ...receiptPieces].forEach((first, index) => {
@@ -464,6 +488,20 @@ const fixedIn = (bytes: Buffer): Omit<Outline, "transactionPieces" | "receiptPie
   transactionBytes: bytes.readUInt32LE(48),
   receiptBytes: bytes.readUInt32LE(52),
   uncles: bytes.readUInt16LE(56),
-  hasUncles: bytes.readUInt8(58) === HAS_UNCLES,
-  proof: PROOF_LEVELS[bytes.readUInt8(59)] ?? "none",
+  hasUncles: (bytes.readUInt8(58) & HAS_UNCLES) !== 0,
+  hasReceipts: (bytes.readUInt8(58) & LACKS_RECEIPTS) === 0,
+  proof: PROOF_LEVELS[bytes.readUInt8(59) & LEVEL_MASK] ?? "none",
+  blockProof: blockLevelIn(bytes.readUInt8(59)),
 });
+
+const encodeLevels = ({ proof, blockProof }: ProofLevels): number =>
+  PROOF_LEVELS.indexOf(proof) | ((PROOF_LEVELS.indexOf(blockProof) + 1) << LEVEL_BITS);
+
+function blockLevelIn(levels: number): ProofLevel {
+  const own = levels >> LEVEL_BITS;
+  return PROOF_LEVELS[own === 0 ? levels & LEVEL_MASK : own - 1] ?? "none";
+}
+
+/** The lower one of two levels. */
+export const lowerLevel = (one: ProofLevel, other: ProofLevel): ProofLevel =>
+  PROOF_LEVELS[Math.min(PROOF_LEVELS.indexOf(one), PROOF_LEVELS.indexOf(other))] ?? "none";

@@ -1,6 +1,11 @@
 import { expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { answerOf } from "../../test/support/generated-chain/answers.ts";
+import { GeneratedChain } from "../../test/support/generated-chain.ts";
+import { Turns } from "../lib/turns.ts";
 import type { BlockRecord } from "./block-record.ts";
-import { HeldBlocks } from "./writing.ts";
+import { blockDialect } from "./fetch-block.ts";
+import { HeldBlocks, ingestHere } from "./writing.ts";
 
 const block = (hash: string, bytes: number): BlockRecord =>
   ({ hash, outline: { transactionBytes: bytes, receiptBytes: 0 } }) as BlockRecord;
@@ -22,4 +27,32 @@ it("forgets the oldest when all together are too much, and holds one block howev
   held.hold(4, block("0x4", 1_000));
   expect(() => held.release(3)).toThrow();
   expect(held.release(4).hash).toBe("0x4");
+});
+
+it("receipts that cannot be proven leave the block proven", async () => {
+  const chain = new GeneratedChain({ seed: 5, transactions: [2, 2] });
+  chain.extend(1);
+  const node = {
+    name: "node",
+    isMissing: () => false,
+    ask: async (method: string, paramsJson: string) => {
+      const json = answerOf(chain, method, JSON.parse(paramsJson)) ?? "null";
+      // As Erigon gives them: without the state roots that receipts of so old a block are encoded with.
+      const told =
+        method === "eth_getBlockReceipts"
+          ? json.replaceAll(/"status":"0x[01]"/g, '"status":null')
+          : json;
+      return { kind: "result", json: Buffer.from(told) } as const;
+    },
+  };
+  const turns = new Turns({ clock: new FakeClock() });
+  const ingested = await ingestHere({ dialect: blockDialect, turns })({ number: 1 }, node, {
+    limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 },
+    rules: { headers: "known", byzantium: 100 },
+    ...{ receipts: "needed", signal: new AbortController().signal },
+  });
+  expect(ingested).toMatchObject({
+    kind: "ingested",
+    block: { outline: { hasReceipts: true, proof: "partial", blockProof: "full" } },
+  });
 });

@@ -5,7 +5,12 @@
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Turns, Work } from "../lib/turns.ts";
-import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-block.ts";
+import {
+  type BlockPart,
+  type NetworkRules,
+  type Proof,
+  proveInSteps,
+} from "../proofs/prove-block.ts";
 import { type BlockRecord, cutRecord } from "./block-record.ts";
 import type { BlockStore, ChainUpdate } from "./block-store.ts";
 import type {
@@ -14,9 +19,10 @@ import type {
   ChainDialect,
   Fetched,
   FetchedBlock,
+  ReceiptTerms,
   Reference,
 } from "./dialect.ts";
-import type { ProofLevel } from "./stored-block.ts";
+import type { ProofLevel, ProofLevels } from "./stored-block.ts";
 
 /** As `BlockStore`, for blocks that the `IngestBlock` beside it ingested, which may have left their parts in another thread. */
 export type StoreWriting = Omit<BlockStore, "apply" | "startAt" | "below" | "keep"> & {
@@ -37,6 +43,7 @@ export type IngestTerms = {
   readonly limits: BlockLimits;
   /** undefined on a network without proofs. */
   readonly rules: NetworkRules | undefined;
+  readonly receipts: ReceiptTerms;
 };
 
 /** The proof of a block; undefined on a network without proofs. */
@@ -69,8 +76,8 @@ export const ingestHere =
     readonly dialect: Pick<ChainDialect, "fetchBlock">;
     readonly turns: Pick<Turns, "do">;
   }): IngestBlock<BlockRecord> =>
-  async (reference, node, { limits, rules, signal }) => {
-    const answer = await dialect.fetchBlock(reference, node, { limits, turns, signal });
+  async (reference, node, { limits, rules, receipts, signal }) => {
+    const answer = await dialect.fetchBlock(reference, node, { limits, receipts, turns, signal });
     if (answer.kind !== "fetched") return answer;
     // A block may be huge, so other work has its turn in between.
     return turns.do(judge(reference, answer.fetched, rules));
@@ -81,6 +88,18 @@ export function levelOf(proof: ProvenSoFar): ProofLevel {
   if (proof.unproven.length === 0) return "full";
   return proof.unproven.includes("header hash") ? "none" : "partial";
 }
+
+/** The parts that a block's receipts are proven by. */
+const OF_RECEIPTS: ReadonlySet<BlockPart> = new Set(["receipts root", "logs bloom"]);
+
+/** The proof of the block without its receipts. */
+const withoutReceipts = (proof: ProvenSoFar): ProvenSoFar =>
+  proof && { ...proof, unproven: proof.unproven.filter((part) => !OF_RECEIPTS.has(part)) };
+
+const levelsOf = (proof: ProvenSoFar): ProofLevels => ({
+  proof: levelOf(proof),
+  blockProof: levelOf(withoutReceipts(proof)),
+});
 
 function* judge(
   reference: Reference,
@@ -96,10 +115,12 @@ function* judge(
   const ambiguity = yield* ambiguityOf(fetched);
   if (ambiguity !== undefined) return refuted("shape", ambiguity);
   const { block, receipts, uncles } = fetched;
-  const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
-  const proof = rules && (yield* proveInSteps(parts, rules));
-  if (proof?.kind === "failed") return refuted(proof.part, proof.reason);
-  const record = yield* cutRecord(fetched.json, fetched, levelOf(proof));
+  const parts = { block, ...(receipts ? { receipts } : {}), ...(uncles ? { uncles } : {}) };
+  const proven = rules && (yield* proveInSteps(parts, rules));
+  if (proven?.kind === "failed") return refuted(proven.part, proven.reason);
+  // Nothing is told of receipts that the node does not hold, so nothing of them is unproven.
+  const proof = receipts ? proven : withoutReceipts(proven);
+  const record = yield* cutRecord(fetched.json, fetched, levelsOf(proof));
   if (!record) return refuted("shape", "not a block in the form of nodes");
   return { kind: "ingested", block: record, proof };
 }
@@ -113,7 +134,7 @@ function* ambiguityOf({ json, spans }: FetchedBlock): Work<string | undefined> {
   const { block, receipts, uncles } = json;
   const unclear = [
     ...[spans?.transactions.isClear ? undefined : block],
-    ...[spans?.receipts.isClear ? undefined : receipts, uncles],
+    ...[spans?.receipts?.isClear ? undefined : receipts, uncles],
   ];
   for (const text of unclear) {
     const found = text && (yield* findAmbiguity(text));

@@ -58,6 +58,25 @@ export const isTooMuchWork = (thrown: unknown): boolean =>
 
 const WORK_RULE = "upstreamCalls";
 
+const NO_UPSTREAM = "no upstream is available for this network";
+const NO_ANSWER = "no upstream could answer";
+
+/** Whether the error is an `errors.noUpstream` or an `errors.upstreamsFailed`. */
+export const isNoAnswer = (thrown: unknown): thrown is RpcError =>
+  thrown instanceof RpcError && (thrown.message === NO_UPSTREAM || thrown.message === NO_ANSWER);
+
+/** @param silence For how long no node has answered, in milliseconds, and the last head that was known before. */
+export function withSilence(
+  error: RpcError,
+  silence: { readonly ms: number; readonly head: { readonly number: number } } | undefined,
+): RpcError {
+  if (!silence) return error;
+  const { code, message, status, cause } = error;
+  const seconds = Math.round(silence.ms / 1000);
+  const since = `no node has confirmed a head for ${seconds} s, and the last known head is block ${silence.head.number}`;
+  return new RpcError(code, `${message}: ${since}`, { status, cause });
+}
+
 /** The error for something that is unavailable now, but perhaps not for long. */
 const unavailable = (
   message: string,
@@ -266,7 +285,7 @@ export const errors = {
   // Upstreams.
   refusedByNode: (code: number, message: string, json: string) =>
     new RpcError(code, message, { json }),
-  noUpstream: () => unavailable("no upstream is available for this network"),
+  noUpstream: () => unavailable(NO_UPSTREAM),
   /** Only nodes that an operator drained may have the method. */
   methodOnlyDrained: (name: string, cause: RpcError) =>
     unavailable(`no upstream that has the method ${name} is available now`, { cause }),
@@ -283,9 +302,13 @@ export const errors = {
     unavailable(
       `${wanted} vendors must agree on the answer to this method, and fewer vendors of this network can be asked`,
     ),
-  upstreamsFailed: () => new RpcError(-32603, "no upstream could answer", { status: 502 }),
+  upstreamsFailed: () => new RpcError(-32603, NO_ANSWER, { status: 502 }),
   unproven: () =>
     new RpcError(-32603, "no upstream gave this block in a form that can be proven", {
+      status: 502,
+    }),
+  receiptsNotKept: () =>
+    new RpcError(-32603, "no upstream has the receipts of this block, and so its logs", {
       status: 502,
     }),
   upstreamTimeout: () => new RpcError(-32603, "upstream timeout", { status: 504 }),

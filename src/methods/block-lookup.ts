@@ -1,5 +1,6 @@
 // Finds the block that a reference means: at once where the store of the followed chain has it, else by asking nodes.
 import type { BlockFetch } from "../chain/chain-view.ts";
+import type { ReceiptTerms } from "../chain/dialect.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, isBeyondAnyChain, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
@@ -107,7 +108,7 @@ async function isCanonical(hash: string, context: Asking): Promise<boolean> {
 type FoundBlock = StoredBlock | "unknown" | "elsewhere";
 type Finding = Pick<CallContext, "chain" | "signal" | "setProvenance">;
 
-/** The stored block that a reference means, where no node has to say which block is canonical, `safe` or `finalized`. */
+/** The stored block, maybe without its receipts, that a reference means, where no node has to say which block is canonical, `safe` or `finalized`. */
 export function storedAt(
   reference: BlockReference,
   { chain }: Pick<CallContext, "chain">,
@@ -115,12 +116,14 @@ export function storedAt(
   if (!chain) return undefined;
   const pointer = pointerOf(reference);
   if (pointer.kind === "hash") {
-    const block = chain.blockOf(pointer.hash);
+    const block = chain.blockOf(pointer.hash, "if held");
     return block && (!pointer.mustBeCanonical || chain.isOnChain(block)) ? block : undefined;
   }
   if (pointer.numberOrTag === "latest") return chain.blockAt(chain.head.number);
-  if (pointer.numberOrTag === "earliest") return chain.blockAt(0);
-  return isQuantity(pointer.numberOrTag) ? chain.blockAt(toNumber(pointer.numberOrTag)) : undefined;
+  if (pointer.numberOrTag === "earliest") return chain.blockAt(0, "if held");
+  return isQuantity(pointer.numberOrTag)
+    ? chain.blockAt(toNumber(pointer.numberOrTag), "if held")
+    : undefined;
 }
 
 /** The parts of a method's answer about one block. */
@@ -158,18 +161,32 @@ async function ofFoundBlock<Args>(
  * whole block; then the method asks the nodes for the part that it needs.
  * @throws RpcError 502 when nodes gave the block, but none so that it can be proven.
  */
-export async function findBlock(pointer: FixedPointer, context: Finding): Promise<FoundBlock> {
+export const findBlock = (pointer: FixedPointer, context: Finding): Promise<FoundBlock> =>
+  find(pointer, "if held", context) as Promise<FoundBlock>; // the receipts are not needed
+
+/** As `findBlock`, with its receipts; "no receipts" when nodes have the block, and none of them has its receipts. */
+export const findWithReceipts = (
+  pointer: FixedPointer,
+  context: Finding,
+): Promise<FoundBlock | "no receipts"> => find(pointer, "needed", context);
+
+async function find(
+  pointer: FixedPointer,
+  receipts: ReceiptTerms,
+  context: Finding,
+): Promise<FoundBlock | "no receipts"> {
   const { chain, signal } = context;
   if (!chain) return "elsewhere";
   context.setProvenance({ source: "upstream", proof: "none" }); // for an answer without a block; a found block sets its own
   if (pointer.kind === "hash") {
-    return chain.blockOf(pointer.hash) ?? outcomeOf(await chain.fetch({ hash: pointer.hash }));
+    const { hash } = pointer;
+    return chain.blockOf(hash, receipts) ?? outcomeOf(await chain.fetch({ hash }, receipts));
   }
   const number = toNumber(pointer.number);
   if (number > chain.head.number) {
     return (await chain.reach(number, signal)).blockAt(number) ?? "unknown";
   }
-  return chain.blockAt(number) ?? outcomeOf(await chain.fetch({ number }));
+  return chain.blockAt(number, receipts) ?? outcomeOf(await chain.fetch({ number }, receipts));
 }
 
 /** As `findBlock`, by number or tag. "elsewhere" also for `pending`, and for a tag without a block on the chain. */
@@ -200,7 +217,7 @@ export const byHash = {
     findBlock({ kind: "hash", hash }, context),
 };
 
-function outcomeOf(fetched: BlockFetch): FoundBlock {
+function outcomeOf(fetched: BlockFetch): FoundBlock | "no receipts" {
   if (fetched === "unproven") throw errors.unproven();
   return fetched === "unanswered" ? "elsewhere" : fetched;
 }

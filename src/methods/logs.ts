@@ -24,11 +24,17 @@ import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { bloomTestOf } from "../proofs/bloom.ts";
 import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { IsFalse } from "../upstream/node-requests.ts";
-import { findBlock, readBlock, settleNumber } from "./block-lookup.ts";
+import { findBlock, findWithReceipts, readBlock, settleNumber } from "./block-lookup.ts";
 import { BY_NULL, saysUnknown } from "./forwarding.ts";
 import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
-import { type Answer, type CallContext, defineMethod, fromStore } from "./method.ts";
+import {
+  type Answer,
+  type CallContext,
+  defineMethod,
+  fromStore,
+  receiptsFromStore,
+} from "./method.ts";
 import { checkClaims } from "./proven-blocks.ts";
 import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 
@@ -194,14 +200,35 @@ async function logsOfBlock(
   filter: LogFilter,
   context: CallContext,
 ): Promise<AnswerJson> {
-  const found = await findBlock({ kind: "hash", hash: blockHash }, context);
+  const found = await findWithReceipts({ kind: "hash", hash: blockHash }, context);
   if (found === "unknown") throw errors.unknownBlock();
+  if (found === "no receipts") return logsWithoutReceipts(blockHash, filter, context);
   if (found !== "elsewhere" && context.chain) {
     const logs = context.chain.selectedLogsOf(found, matcherOf(filter));
     const isGone = logs.count > 0 && (await isDropped(found, context));
-    return fromStore(isGone ? joinJson(logs.all().map(asRemoved)) : joinLogs(logs), found, context);
+    return receiptsFromStore(
+      isGone ? joinJson(logs.all().map(asRemoved)) : joinLogs(logs),
+      found,
+      context,
+    );
   }
   return askLogsOfBlock(blockHash, filter, context);
+}
+
+/** @throws RpcError 502 when no node has the block's receipts, and its bloom says that it may have matching logs. */
+async function logsWithoutReceipts(
+  blockHash: string,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<RawJson> {
+  const found = await findBlock({ kind: "hash", hash: blockHash }, context);
+  if (typeof found === "string") throw errors.receiptsNotKept();
+  const { logsBloom } = JSON.parse(found.withHashes().toString()) as { logsBloom?: unknown };
+  if (isData(logsBloom) && !bloomTestOf(matcherOf(filter))(logsBloom))
+    return fromStore("[]", found, context); // the header is proven, and the bloom with it
+  const logs = await askLogsOfBlock(blockHash, filter, context);
+  if (logs === "[]") throw errors.receiptsNotKept();
+  return logs;
 }
 
 async function askLogsOfBlock(
@@ -269,7 +296,7 @@ async function isDropped({ number, hash }: Position, context: CallContext): Prom
   const stored = chain?.positionAt(number);
   if (stored) return stored.hash !== hash;
   if (chain) {
-    const sought = await chain.fetch({ number });
+    const sought = await chain.fetch({ number }, "if held");
     return typeof sought !== "string" && sought.hash !== hash;
   }
   const at = { kind: "number", number: toQuantity(number) } as const;

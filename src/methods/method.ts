@@ -203,8 +203,18 @@ export type Provenance = {
   readonly staleMs?: number | undefined;
 };
 
-/** Sets the answer's provenance to this stored block. @returns `json`. */
+/** Sets the provenance of an answer about this stored block, without its receipts and logs. @returns `json`. */
 export function fromStore<Json extends AnswerJson | BorrowedJson>(
+  json: Json,
+  block: StoredBlock,
+  context: Pick<CallContext, "setProvenance">,
+): Json {
+  context.setProvenance({ source: "store", block, proof: block.blockProof });
+  return json;
+}
+
+/** As `fromStore`, for an answer with receipts or logs of the block. */
+export function receiptsFromStore<Json extends AnswerJson | BorrowedJson>(
   json: Json,
   block: StoredBlock,
   context: Pick<CallContext, "setProvenance">,
@@ -222,7 +232,9 @@ export function storedPart(
 ): BorrowedJson | undefined {
   const stored = chain?.transaction(transactionHash);
   const json = stored?.block[part](stored.index);
-  return stored && json && fromStore(json, stored.block, context);
+  if (!json || !stored) return undefined;
+  const asToldOf = part === "receipt" ? receiptsFromStore : fromStore;
+  return asToldOf(json, stored.block, context);
 }
 
 /** The settings of a network that methods read. */

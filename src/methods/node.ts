@@ -41,7 +41,11 @@ export const nodeMethods = [
       const { chain } = context;
       if (!chain) return askBlockNumber(context);
       const head = chain.blockAt(chain.head.number);
-      context.setProvenance({ source: "store", block: chain.head, proof: head?.proof ?? "none" });
+      context.setProvenance({
+        source: "store",
+        block: chain.head,
+        proof: head?.blockProof ?? "none",
+      });
       return `"${toQuantity(chain.head.number)}"`;
     },
   }),

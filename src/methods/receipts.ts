@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
-import { findMembers, textOf } from "../jsonrpc/members.ts";
+import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { type AnswerJson, isNull, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
@@ -12,13 +12,20 @@ import {
   type BlockOutline,
   type FixedPointer,
   findBlock,
+  findWithReceipts,
   pointedText,
   readBlock,
   settle,
   storedAt,
 } from "./block-lookup.ts";
 import { askByHash, nullWhenUnknown } from "./forwarding.ts";
-import { type CallContext, defineMethod, fromStore, type Method, storedPart } from "./method.ts";
+import {
+  type CallContext,
+  defineMethod,
+  type Method,
+  receiptsFromStore,
+  storedPart,
+} from "./method.ts";
 import { chainReaching, nullWhenPending } from "./pending.ts";
 
 /** One method under two names: the specification's, and the one that most nodes use today. */
@@ -36,8 +43,9 @@ const receiptsByBlock = (name: string): Method =>
     contractsOf: anyContract, // the receipts have the logs of all contracts
     answer: ({ block }, context) => {
       const stored = storedAt(block, context);
-      return stored
-        ? fromStore(stored.receiptsToSend(), stored, context)
+      const receipts = stored?.receiptsToSend();
+      return stored && receipts
+        ? receiptsFromStore(receipts, stored, context)
         : findReceipts(block, context);
     },
   });
@@ -63,20 +71,48 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
   // Specification: a pending transaction has no receipt. geth answers the receipts of its own draft of a block.
   if (plainReference(block) === "pending") return "null";
   const pointer = await settle(block, context);
-  const found = pointer && (await findBlock(pointer, context));
-  if (!pointer || found === "unknown") return "null";
-  return found && found !== "elsewhere"
-    ? fromStore(found.receiptsToSend(), found, context)
-    : receiptsOf(pointer, context);
+  const found = pointer && (await findWithReceipts(pointer, context));
+  // A block without receipts is told as one that is not known: an empty list, or a part of it, would be false.
+  if (!pointer || found === "unknown" || found === "no receipts") return "null";
+  const receipts = found && found !== "elsewhere" ? found.receiptsToSend() : undefined;
+  return found && found !== "elsewhere" && receipts
+    ? receiptsFromStore(receipts, found, context)
+    : receiptsOfNodes(pointer, context);
+}
+
+/**
+ * The receipts as nodes give them, where some of the nodes failed.
+ * @throws RpcError 502 when they are not as many as the block's transactions: a node gives a part of those it has removed.
+ */
+async function receiptsOfNodes(pointer: FixedPointer, context: CallContext): Promise<RawJson> {
+  const json = await receiptsOf(pointer, context);
+  const block = context.chain ? await findBlock(pointer, context) : "elsewhere";
+  if (typeof block === "string") return json;
+  const count = findElements(Buffer.from(json))?.length;
+  if (count !== block.outline.transactions) throw errors.upstreamsFailed();
+  return json;
 }
 
 /** Finds a receipt that no stored block has: its transaction is pending, old, in a newer block, or unknown. */
 async function findReceipt(transactionHash: string, context: CallContext): Promise<AnswerJson> {
   const result = await askByHash("eth_getTransactionReceipt", context);
   const chain = await chainReaching(result, context);
-  if (chain === "old") return nullWhenPending(result);
+  if (chain === "old") return oldReceipt(transactionHash, result, context);
   if (chain === "pending") return "null";
   return ownedJson(storedPart("receipt", transactionHash, context, chain) ?? "null");
+}
+
+/** If the block is stored without its receipts, the node may have all of them: then the answer is a proven one. */
+async function oldReceipt(
+  transactionHash: string,
+  result: Buffer,
+  context: CallContext,
+): Promise<AnswerJson> {
+  const { block } = context.chain?.transaction(transactionHash) ?? {};
+  if (!block || block.hasReceipts || isNull(result)) return nullWhenPending(result);
+  await context.chain?.fetch({ hash: block.hash }).catch(() => undefined);
+  const stored = storedPart("receipt", transactionHash, context);
+  return stored ? ownedJson(stored) : nullWhenPending(result);
 }
 
 type Asking = Pick<CallContext, "ask">;

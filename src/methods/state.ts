@@ -54,7 +54,8 @@ export async function withoutState(reference: unknown, context: CallContext): Pr
   const pointer = isReference(reference) ? pointerOf(reference) : undefined;
   if (pointer?.kind === "hash") {
     const { hash } = pointer;
-    const isKnown = context.chain?.blockOf(hash) ?? (await found({ kind: "hash", hash }, context));
+    const isKnown =
+      context.chain?.blockOf(hash, "if held") ?? (await found({ kind: "hash", hash }, context));
     return isKnown ? errors.stateNotKept(hash) : errors.headerNotFound();
   }
   const number = pointer?.numberOrTag === "earliest" ? "0x0" : pointer?.numberOrTag;

@@ -44,7 +44,7 @@ export const keptNetwork = (chain: Chain, journal: MempoolJournal): KeptNetwork 
   writer: {
     look: () => chain.look(),
     hurry: () => chain.hurry(),
-    fetch: (reference) => chain.fetch(reference),
+    fetch: (...wanted) => chain.fetch(...wanted),
     tagged: (tag) => chain.tagged(tag),
     keepTrace: (hash, position, json) => chain.keepTrace(hash, position, json),
     keepSegment: (segment, logs) => chain.keepSegment(segment, logs),

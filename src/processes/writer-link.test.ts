@@ -52,8 +52,8 @@ describe("a server's line to the writer", () => {
       beginPending: async () => 12,
     });
     expect(await remote.look()).toBeUndefined();
-    expect(await remote.fetch({ hash: "0x1" })).toEqual({ hash: "0x1" });
-    expect(await remote.fetch({ number: 1 })).toBe("unknown");
+    expect(await remote.fetch({ hash: "0x1" }, "needed")).toEqual({ hash: "0x1" });
+    expect(await remote.fetch({ number: 1 }, "if held")).toBe("unknown");
     expect(await remote.tagged("finalized")).toEqual(position);
     expect(await remote.beginPending()).toBe(12);
     const blocks = { criteria: new Uint8Array(32), from: 1, to: 2 };

@@ -107,7 +107,7 @@ export class WriterLink {
     return {
       look: () => ask("look"),
       hurry: () => tell("hurry"),
-      fetch: (reference) => ask("fetch", reference),
+      fetch: (...wanted) => ask("fetch", ...wanted),
       tagged: (tag) => ask("tagged", tag),
       keepTrace: (...trace) => keep("keepTrace", ...trace),
       keepSegment: (...segment) => keep("keepSegment", ...segment),

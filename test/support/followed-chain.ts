@@ -21,6 +21,8 @@ export class ModelNode {
   delayMs = 0;
   /** The node fails the next call of this method. */
   failsNext: string | undefined;
+  /** Changes the node's answers; left out: the node is honest. */
+  change: ((honest: unknown, method: string) => unknown) | undefined;
   /** The number of calls. */
   asked = 0;
   /** Whether the follower has said that this node is on another branch. */
@@ -51,20 +53,20 @@ export class ModelNode {
       return { kind: "failed", reason: "it fails once" } as const;
     }
     const json = answerOf(this.#model, method, JSON.parse(paramsJson));
-    return json === undefined
-      ? ({ kind: "missing" } as const)
-      : ({ kind: "result", json: Buffer.from(json) } as const);
+    if (json === undefined) return { kind: "missing" } as const;
+    const told = this.change ? JSON.stringify(this.change(JSON.parse(json), method)) : json;
+    return { kind: "result", json: Buffer.from(told) } as const;
   };
 }
 
 export type FollowedChain = {
   readonly chain: Chain;
   readonly pool: ConstructorParameters<typeof Chain>[1]["pool"];
-  /** The view once the chain is at the model's head, and its window is full. */
-  settled(): Promise<ChainView>;
+  /** The view once the chain is at the model's head, and its window, which a test may have changed, is full. */
+  settled(windowBlocks?: number): Promise<ChainView>;
 };
 
-const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
+export const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
 
 export async function followChain(
   model: GeneratedChain,
@@ -107,8 +109,8 @@ export async function followChain(
     },
   );
   await chain.start();
-  const settled = async (): Promise<ChainView> => {
-    const oldest = Math.max(model.firstNumber, model.head.number - windowBlocks + 1);
+  const settled = async (window = windowBlocks): Promise<ChainView> => {
+    const oldest = Math.max(model.firstNumber, model.head.number - window + 1);
     const giveUpAt = performance.now() + 10_000;
     while (performance.now() < giveUpAt) {
       const view = chain.views.view();

@@ -2,7 +2,7 @@
 import type { NetworkRules } from "../../proofs/prove-block.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { SentRecord } from "../block-record.ts";
-import type { BlockLimits, ChainDialect, Reference } from "../dialect.ts";
+import type { BlockLimits, ChainDialect, ReceiptTerms, Reference } from "../dialect.ts";
 import type { StoreSize } from "../store-eviction.ts";
 import type { StoreWriting } from "../writing.ts";
 
@@ -49,6 +49,7 @@ export type IngestCall = {
   readonly missing: readonly string[];
   readonly limits: BlockLimits;
   readonly rules: NetworkRules | undefined;
+  readonly receipts: ReceiptTerms;
   /** Whether the thread sends the block with the answer; else the thread holds the block under the call's id. */
   readonly isSent: boolean;
 };

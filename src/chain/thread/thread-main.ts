@@ -90,8 +90,8 @@ const NEVER = new AbortController().signal;
 const dialects = { blocks: blockDialect, epochs: epochDialect };
 
 async function ingest(id: number, call: IngestCall): Promise<IngestOutcome> {
-  const { reference, limits, rules, isSent } = call;
-  const terms = { limits, rules, signal: NEVER };
+  const { reference, limits, rules, receipts, isSent } = call;
+  const terms = { limits, rules, receipts, signal: NEVER };
   // `turnsOfOne` finishes a begun block first: its parsed JSON is garbage sooner, and the collector has less to do.
   const ingestBlock = ingestHere({ dialect: dialects[call.dialect], turns: turnsOfOne(turns) });
   const ingested = await ingestBlock(reference, nodeFor(id, call), terms);

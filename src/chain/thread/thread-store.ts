@@ -54,13 +54,13 @@ export class ThreadStore implements StoreWriting {
   readonly ingest = async (
     reference: Reference,
     node: AskedUpstream,
-    { limits, rules, signal }: IngestTerms & { readonly signal: Signal },
+    { limits, rules, receipts, signal }: IngestTerms & { readonly signal: Signal },
   ): Promise<IngestOutcome> => {
     const { thread, dialect } = this.#parts;
     const missing = dialect.optional.filter((method) => node.isMissing(method));
     const call = {
       ...({ kind: "ingest", dialect: dialect.kind, reference } as const),
-      ...{ node: node.name, missing, limits, rules },
+      ...{ node: node.name, missing, limits, rules, receipts },
     };
     const asking = { ask: node.ask.bind(node), signal };
     const { id, result } = thread.ingest(this.#store, call, asking);

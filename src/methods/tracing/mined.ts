@@ -37,8 +37,8 @@ export async function findMined(
   const number = toNumber(json.blockNumber);
   const block = { number, hash: json.blockHash.toLowerCase() };
   // The store takes in an old block, proven, so that it can keep the traces with it.
-  if (context.chain && !context.chain.blockOf(block.hash))
-    await context.chain.fetch({ hash: block.hash });
+  if (context.chain && !context.chain.blockOf(block.hash, "if held"))
+    await context.chain.fetch({ hash: block.hash }, "if held");
   const rules = await rulesOf(block, context);
   return minedTransaction(json, block, rules);
 }
@@ -71,7 +71,7 @@ export const rulesOf = async (block: Position, context: CallContext): Promise<Ga
 
 async function hasWithdrawals(blockHash: string, context: CallContext): Promise<boolean> {
   const json =
-    context.chain?.blockOf(blockHash)?.withHashes() ??
+    context.chain?.blockOf(blockHash, "if held")?.withHashes() ??
     (await context.ask("eth_getBlockByHash", JSON.stringify([blockHash, false]), MAY_LAG));
   const block = JSON.parse(json.toString()) as { withdrawalsRoot?: unknown } | null;
   return (block?.withdrawalsRoot ?? null) !== null;

@@ -50,6 +50,8 @@ describe("a key's settings", () => {
     [{ readOnly: "yes" }],
     [{ profile: "mobile" }],
     [{ key: "demo" }],
+    [{ name: "." }],
+    [{ name: ".." }],
   ])("%j is refused", (request) => {
     expect(isTaken(request)).toBe(false);
   });

@@ -82,7 +82,9 @@ const limits = z.strictObject({
 export const ownerName = textOf(
   /^[a-z0-9._-]{1,64}$/,
   "1 to 64 characters of a-z, 0-9, '.', '_' and '-'",
-);
+).refine((name) => name !== "." && name !== "..", {
+  error: "must not be . or .., which no path of a URL can have as a part",
+});
 
 const keyName = ownerName.describe("The key's name in logs, the bill and the dashboard; unique.");
 

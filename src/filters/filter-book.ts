@@ -10,6 +10,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import { mapConcurrently, orAborted, repeat } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
+import { waitForCursor } from "./cursor-wait.ts";
 import {
   type Criteria,
   type Cursor,
@@ -36,7 +37,6 @@ import {
   LOST_AFTER,
   LOST_AGAIN_AFTER_MS,
   type Within,
-  waitForCursor,
   walk,
   withPath,
 } from "./walk.ts";

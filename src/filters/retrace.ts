@@ -3,17 +3,11 @@
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { isOnChain } from "./cursor-wait.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { FoundItems } from "./open-filter.ts";
-import {
-  type BlockReader,
-  CursorLost,
-  deliveredBlocks,
-  givenBlock,
-  isOnChain,
-  parentOf,
-} from "./walk.ts";
+import { type BlockReader, CursorLost, deliveredBlocks, givenBlock, parentOf } from "./walk.ts";
 
 /** The most blocks that a retrace visits one by one. */
 const BLOCKS_AT_MOST = 4_096;

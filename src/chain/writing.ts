@@ -78,8 +78,8 @@ export const ingestHere =
 
 export function levelOf(proof: ProvenSoFar): ProofLevel {
   if (proof === undefined) return "none";
-  if (proof.unproven.length === 0) return "full";
-  return proof.unproven.includes("header hash") ? "none" : "partial";
+  if (proof.unproven.includes("header hash")) return "none";
+  return proof.unproven.length === 0 && proof.odd.length === 0 ? "full" : "partial";
 }
 
 function* judge(

@@ -28,6 +28,8 @@ export type PartProof =
   | { readonly kind: "proven" }
   /** The part is foreign to Ethereum, or was not fetched: it may be right or wrong. */
   | { readonly kind: "unproven" }
+  /** The part does not fit the rules of Ethereum, where nothing shows that these rules apply. */
+  | { readonly kind: "odd"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
 export const proven: PartProof = { kind: "proven" };

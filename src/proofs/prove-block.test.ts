@@ -44,6 +44,7 @@ describe("a header of a network not known here", () => {
     expect(proveBlock({ block: foreign, receipts: [] }, unknown)).toEqual({
       kind: "proven",
       unproven: ["header hash"],
+      odd: [],
     });
     expect(proveBlock({ block: foreign, receipts: [] }, known)).toMatchObject({
       part: "header hash",
@@ -58,6 +59,7 @@ describe("a header of a network not known here", () => {
     expect(proveBlock({ block: plain, receipts: [] }, { headers: "foreign" })).toEqual({
       kind: "proven",
       unproven: ["header hash"],
+      odd: [],
     });
   });
 });
@@ -74,7 +76,7 @@ it("proves a header with fields of a fork to come at its end", () => {
   });
   const hash = keccak256(writer.since(0) ?? Buffer.of());
   const block = { ...hashed(base), mood: "good", rootToCome: word("5"), countToCome: "0x0", hash };
-  expect(proveBlock({ block, receipts: [] }, known)).toEqual({ kind: "proven", unproven: [] });
+  expect(proveBlock({ block, receipts: [] }, known)).toEqual({ kind: "proven", unproven: [], odd: [] });
 });
 
 describe("a block with a transaction that nobody signed", () => {
@@ -92,6 +94,7 @@ describe("a block with a transaction that nobody signed", () => {
     expect(proveBlock({ block: withTransaction(transaction) }, known)).toEqual({
       kind: "proven",
       unproven: ["transactions root", "receipts root", "logs bloom"],
+      odd: [],
     });
   });
 
@@ -140,6 +143,7 @@ describe("receipts of before Byzantium without their root, as Erigon gives them"
     expect(proveBlock({ block, receipts }, { ...known, byzantium: 0x11 })).toEqual({
       kind: "proven",
       unproven: ["transactions root", "receipts root"],
+      odd: [],
     });
   });
 

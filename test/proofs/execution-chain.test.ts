@@ -25,7 +25,7 @@ describe.skipIf(!executionChainAvailable)("the chain of execution-apis", () => {
     (headers) => {
       expect(blocks).toHaveLength(55);
       expect(blocks.map((parts) => proveBlock(parts, { headers }))).toEqual(
-        blocks.map(() => ({ kind: "proven", unproven: [] })),
+        blocks.map(() => ({ kind: "proven", unproven: [], odd: [] })),
       );
     },
   );
@@ -40,6 +40,7 @@ describe.skipIf(!executionChainAvailable)("the chain of execution-apis", () => {
       expect(proveBlock({ block }, { headers: "known" })).toEqual({
         kind: "proven",
         unproven: ["receipts root", "logs bloom", ...(hasUncles ? ["uncles hash"] : [])],
+        odd: [],
       });
     }
   });

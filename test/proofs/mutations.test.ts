@@ -154,7 +154,7 @@ describe.skipIf(!(executionChainAvailable && besuChainAvailable))("a proven bloc
       receipts: receipts.map((receipt) => ({ ...receipt, from, contractAddress: null })),
       uncles,
     };
-    expect(prove(forged)).toEqual({ kind: "proven", unproven: [] });
+    expect(prove(forged)).toEqual({ kind: "proven", unproven: [], odd: [] });
   });
 });
 

@@ -1,4 +1,5 @@
 // Reads JSON that a node wrote without trusting it.
+import type { Fit } from "../evm/chains/block-rules.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -35,11 +36,16 @@ export type PartProof =
 export const proven: PartProof = { kind: "proven" };
 export const unproven: PartProof = { kind: "unproven" };
 
-/** A difference counts as a lie only if Ethereum's rules are known to apply. */
-export const differs = (reason: string, isForeign: boolean): PartProof =>
-  isForeign ? unproven : { kind: "failed", reason };
+/** What follows from a difference where the part must, should or may fit. */
+export function differs(reason: string, fit: Fit): PartProof {
+  if (fit === "may") return unproven;
+  return { kind: fit === "must" ? "failed" : "odd", reason };
+}
 
-export const compare = (stated: unknown, computed: string, isForeign: boolean): PartProof =>
+/** What must fit should fit at most. */
+export const softer = (fit: Fit): Fit => (fit === "must" ? "should" : fit);
+
+export const compare = (stated: unknown, computed: string, fit: Fit): PartProof =>
   sameHex(stated, computed)
     ? proven
-    : differs(`says ${shown(stated)}, is ${shown(computed)}`, isForeign);
+    : differs(`says ${shown(stated)}, is ${shown(computed)}`, fit);

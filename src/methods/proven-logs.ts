@@ -5,7 +5,7 @@
 import type { ChainView } from "../chain/chain-view.ts";
 import type { ProofLevel, StoredBlock } from "../chain/stored-block.ts";
 import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
-import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { isQuantity, numberIn, toNumber, toQuantity } from "../evm/values.ts";
 import { blockRulesOf } from "../evm/chains/chain-rules.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
@@ -289,7 +289,7 @@ function readHeader(json: Buffer, chainId: number): OldHeader | undefined {
   const around = [json.subarray(0, list.start), EMPTY_LIST, json.subarray(list.end)];
   const header = parsed(Buffer.concat(around));
   if (!isJson(header)) return undefined;
-  const rules = blockRulesOf(chainId, Number(header["number"]));
+  const rules = blockRulesOf(chainId, numberIn(header["number"]));
   if (checkHeader(header, rules).kind !== "proven") return undefined;
   const { number, hash, parentHash, logsBloom } = header;
   if (!isQuantity(number)) return undefined;

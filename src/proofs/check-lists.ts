@@ -6,12 +6,14 @@ import { numberIn } from "../evm/values.ts";
 import type { Work } from "../lib/turns.ts";
 import { BlockBloom } from "./bloom.ts";
 import {
+  canBeEncoded,
   encodeByForms,
   encodeReceipt,
   encodeTransaction,
   ethereumType,
   formsOf,
   isSigned,
+  nameOfType,
   typeByteOf,
 } from "./encode.ts";
 import {
@@ -119,17 +121,21 @@ function whyNotEncoded(
   { rules, fit }: ListRules,
 ): PartProof {
   const isEthereums = ethereumType(transaction["type"]) !== undefined && isSigned(transaction);
-  const hasForm = formsOf(transaction, rules.transactions).length > 0;
-  if (!isEthereums && !hasForm) return unproven;
-  const isWhole = isEthereums ? standard !== undefined : !isUntried(transaction, rules);
+  // Type numbers collide between chains, so elsewhere a form that does not fit is that of another chain.
+  const isOwn = fit.transactions === "must" && formsOf(transaction, rules.transactions).length > 0;
+  if (!isEthereums && !isOwn) return unproven;
+  const canBeHashed = isEthereums ? standard !== undefined : canBeEncoded(transaction, rules);
+  if (!canBeHashed)
+    return differs(`transaction ${index} cannot be encoded`, softer(fit.transactions));
+  const isUnsure = !isEthereums && isUntried(transaction, rules);
   const reason = `transaction ${index} does not have its hash`;
-  return differs(reason, isWhole ? fit.transactions : softer(fit.transactions));
+  return differs(reason, isUnsure ? softer(fit.transactions) : fit.transactions);
 }
 
 const isUntried = (transaction: Transaction, { untried }: BlockRules): boolean =>
   untried.length > 0 &&
   typeof transaction !== "string" &&
-  untried.includes(String(transaction["type"]));
+  untried.includes(nameOfType(transaction["type"]));
 
 const ranks = ["proven", "unproven", "odd", "failed"] as const;
 
@@ -155,7 +161,7 @@ export function* checkReceipts(
     const type = typeOf(receipt, transactions[index]);
     const byte = typeByteOf(type);
     if (byte === undefined) return unproven;
-    const name = String(type);
+    const name = nameOfType(type);
     const more = Object.hasOwn(rules.receipts, name) ? rules.receipts[name] : undefined;
     // Nearly all chains encode receipts of their own types as Ethereum does. Only the root can tell.
     isGuess ||= ethereumType(type) === undefined && !Object.hasOwn(rules.transactions, name);

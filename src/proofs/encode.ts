@@ -5,7 +5,7 @@ import type { Field, TransactionForm } from "../evm/chains/encoding.ts";
 import { keccak256 } from "../evm/keccak.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import { isAbsent, isJson, type Json, sameHex } from "./json.ts";
-import type { RlpWriter } from "./rlp-writer.ts";
+import { RlpWriter } from "./rlp-writer.ts";
 import { memberOf, writeAccessList, writeFields } from "./write-fields.ts";
 
 /** The number of one of Ethereum's types, else undefined. Old nodes leave the type out. */
@@ -48,12 +48,23 @@ export function encodeByForms(
   return undefined;
 }
 
+/** Whether the transaction has what one of the chain's own forms of its type needs. */
+export const canBeEncoded = (
+  transaction: Json,
+  { transactions }: Pick<BlockRules, "transactions">,
+): boolean => {
+  const writer = new RlpWriter();
+  return formsOf(transaction, transactions).some(
+    (form) => encodeByForm(transaction, form, writer) !== undefined,
+  );
+};
+
 /** The forms of the transaction's type that the chain has besides Ethereum's. */
 export const formsOf = (
   { type }: Json,
   transactions: BlockRules["transactions"],
 ): readonly TransactionForm[] => {
-  const name = isAbsent(type) ? "0x0" : String(type);
+  const name = nameOfType(type);
   return Object.hasOwn(transactions, name) ? (transactions[name] ?? []) : [];
 };
 
@@ -69,6 +80,12 @@ function encodeByForm(
   writer.list(() => writeFields(writer, transaction, fields));
   const bytes = writer.since(0);
   return bytes && new Uint8Array(bytes);
+}
+
+/** The text of a type as the rules name it; an empty text is no type. */
+export function nameOfType(type: unknown): string {
+  if (isAbsent(type)) return "0x0";
+  return typeof type === "string" ? type : "";
 }
 
 /** The number of a type (EIP-2718); undefined when the value is none. */

@@ -3,6 +3,7 @@
 
 import type { BlockRules, Fit } from "../evm/chains/block-rules.ts";
 import { blockRulesOf } from "../evm/chains/chain-rules.ts";
+import { numberIn } from "../evm/values.ts";
 import type { Work } from "../lib/turns.ts";
 import { checkHeader, checkUncles, checkWithdrawals } from "./check-header.ts";
 import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
@@ -58,12 +59,13 @@ export function* proveInSteps(parts: BlockParts, { chainId }: NetworkRules): Wor
     return failed("receipts root", "this is not a list of receipts");
 
   const lists = { block, transactions, receipts };
-  const rules = blockRulesOf(chainId, Number(block["number"]));
+  const number = numberIn(block["number"]);
+  const rules = blockRulesOf(chainId, number);
   const header = checkHeader(block, rules);
   const options = { rules, fit: header.kind === "proven" ? rules.fit : whereNoHeader(rules.fit) };
   const ofTransactions = yield* checkTransactions(transactions, block, options);
   const checked = yield* checkReceipts(lists, ofTransactions, options);
-  const ofReceipts = checked.kind === "failed" && areRootless(parts, rules) ? unproven : checked;
+  const ofReceipts = checked.kind === "failed" && areRootless(parts, number, rules) ? unproven : checked;
   const partProofs: readonly (readonly [BlockPart, PartProof])[] = [
     ["header hash", header],
     ["transactions root", ofTransactions.partProof],
@@ -117,8 +119,12 @@ function bloomFit(
 }
 
 /** Whether receipts lack the state roots that they need before Byzantium: Erigon does not keep those roots. */
-const areRootless = ({ block, receipts = [] }: BlockParts, { byzantium }: BlockRules) =>
-  Number(block["number"]) < byzantium && receipts.some(({ root }) => isAbsent(root));
+const areRootless = (
+  { receipts = [] }: BlockParts,
+  number: number | undefined,
+  { byzantium }: BlockRules,
+): boolean =>
+  number !== undefined && number < byzantium && receipts.some(({ root }) => isAbsent(root));
 
 const failed = (part: BlockPart | "places", reason: string): Proof => ({
   kind: "failed",

@@ -43,10 +43,12 @@ export function chainRulesOf(chainId: number): ChainRules {
   return made;
 }
 
-/** The rules of the chain's block with this number; those of its newest blocks when the number is not one. */
-export function blockRulesOf(chainId: number, number: number): BlockRules {
-  const { eras } = chainRulesOf(chainId);
-  const era = eras.find(({ from }) => !(number < from)) ?? eras.at(-1);
+/** The rules of the chain's block with this number; left out: of its newest blocks. */
+export function blockRulesOf(
+  chainId: number,
+  number = Number.POSITIVE_INFINITY,
+): BlockRules {
+  const era = chainRulesOf(chainId).eras.find(({ from }) => from <= number);
   return era?.rules ?? protocol;
 }
 

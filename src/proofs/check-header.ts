@@ -42,14 +42,17 @@ export function* checkWithdrawals(
   { rules, fit }: { rules: Pick<BlockRules, "withdrawals">; fit: Fit },
 ): Work<PartProof> {
   const { withdrawalsRoot } = block;
-  const hasNone =
-    isAbsent(withdrawals) || (Array.isArray(withdrawals) && withdrawals.length === 0);
+  const hasNone = isAbsent(withdrawals) || (Array.isArray(withdrawals) && withdrawals.length === 0);
   if (isAbsent(withdrawalsRoot) || rules.withdrawals === "storage root")
     return hasNone ? proven : differs("withdrawals in a block without their root", fit);
   if (hasNone && sameHex(withdrawalsRoot, EMPTY_ROOT)) return proven;
   const computed = yield* withdrawalsRootOf(withdrawals);
   if (computed === undefined) return differs("a root without its withdrawals", fit);
-  return compare(withdrawalsRoot, computed, hasNone && rules.withdrawals === "either" ? "may" : fit);
+  return compare(
+    withdrawalsRoot,
+    computed,
+    hasNone && rules.withdrawals === "either" ? "may" : fit,
+  );
 }
 
 export function checkUncles(
@@ -57,6 +60,9 @@ export function checkUncles(
   headers: readonly Json[] | undefined,
   { rules, fit }: { rules: Pick<BlockRules, "headers">; fit: Fit },
 ): PartProof {
+  const hasNone = isAbsent(uncles) || (Array.isArray(uncles) && uncles.length === 0);
+  // Headers without the field are proven by forms that do not have it.
+  if (isAbsent(sha3Uncles) && hasNone) return proven;
   if (!Array.isArray(uncles)) return differs("no list of uncles", fit);
   if (uncles.length > 0 && headers === undefined)
     return sameHex(sha3Uncles, NO_UNCLES) ? differs("uncles where there are none", fit) : unproven;

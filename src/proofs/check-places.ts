@@ -117,8 +117,7 @@ function* checkReceiptPlaces(
       findings.add(wronglyRepeated(receipt, position), fit.derived, "receipt", index);
     if (areReceiptsProven) {
       findings.add(wrongGas(receipt, gasBefore), fit.derived, "receipt", index);
-      if (!foreign.has(index))
-        checkOutcome(receipt, position, { fit, findings });
+      if (!foreign.has(index)) checkOutcome(receipt, position, { fit, findings });
     }
     if (findings.lie !== undefined) return;
     gasBefore = gasOf(receipt["cumulativeGasUsed"]);
@@ -143,8 +142,7 @@ function wronglyRepeated(
   receipt: Json,
   { block, index, transaction }: ReceiptPosition,
 ): string | undefined {
-  const found =
-    wrong(receipt, "transactionIndex", toQuantity(index)) ?? wrongTime(receipt, block);
+  const found = wrong(receipt, "transactionIndex", toQuantity(index)) ?? wrongTime(receipt, block);
   if (found || typeof transaction === "string") return found;
   const { from, to, type } = transaction;
   if (
@@ -183,7 +181,12 @@ function* checkLogPlaces(
     }
     findings.add(ofOther(log, position), ofBlock, "log", first + index);
     if (ofLogIndex !== "may")
-      findings.add(wrong(log, "logIndex", toQuantity(first + index)), ofLogIndex, "log", first + index);
+      findings.add(
+        wrong(log, "logIndex", toQuantity(first + index)),
+        ofLogIndex,
+        "log",
+        first + index,
+      );
     if (isDerived) findings.add(wrongInLog(log, position), fit.derived, "log", first + index);
   }
 }

@@ -46,6 +46,4 @@ export function differs(reason: string, fit: Fit): PartProof {
 export const softer = (fit: Fit): Fit => (fit === "must" ? "should" : fit);
 
 export const compare = (stated: unknown, computed: string, fit: Fit): PartProof =>
-  sameHex(stated, computed)
-    ? proven
-    : differs(`says ${shown(stated)}, is ${shown(computed)}`, fit);
+  sameHex(stated, computed) ? proven : differs(`says ${shown(stated)}, is ${shown(computed)}`, fit);

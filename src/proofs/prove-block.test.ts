@@ -87,7 +87,11 @@ it("proves a header with fields of a fork to come at its end", () => {
   });
   const hash = keccak256(writer.since(0) ?? Buffer.of());
   const block = { ...hashed(base), mood: "good", rootToCome: word("5"), countToCome: "0x0", hash };
-  expect(proveBlock({ block, receipts: [] }, known)).toEqual({ kind: "proven", unproven: [], odd: [] });
+  expect(proveBlock({ block, receipts: [] }, known)).toEqual({
+    kind: "proven",
+    unproven: [],
+    odd: [],
+  });
 });
 
 describe("a block with a transaction that nobody signed", () => {
@@ -172,10 +176,7 @@ describe("receipts of before Byzantium without their root, as Erigon gives them"
       part: "receipts root",
     });
     expect(
-      proveBlock(
-        { block, receipts: [{ ...receipts[0], root: word("7") }] },
-        { chainId: 1 },
-      ),
+      proveBlock({ block, receipts: [{ ...receipts[0], root: word("7") }] }, { chainId: 1 }),
     ).toMatchObject({ part: "receipts root" });
   });
 });

@@ -65,7 +65,8 @@ export function* proveInSteps(parts: BlockParts, { chainId }: NetworkRules): Wor
   const options = { rules, fit: header.kind === "proven" ? rules.fit : whereNoHeader(rules.fit) };
   const ofTransactions = yield* checkTransactions(transactions, block, options);
   const checked = yield* checkReceipts(lists, ofTransactions, options);
-  const ofReceipts = checked.kind === "failed" && areRootless(parts, number, rules) ? unproven : checked;
+  const ofReceipts =
+    checked.kind === "failed" && areRootless(parts, number, rules) ? unproven : checked;
   const partProofs: readonly (readonly [BlockPart, PartProof])[] = [
     ["header hash", header],
     ["transactions root", ofTransactions.partProof],

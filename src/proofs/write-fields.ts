@@ -78,6 +78,10 @@ const writeNamed: Readonly<Record<Extract<FieldKind, string>, Write>> = {
   step: (writer, value) => writer.quantity(integerOf(value)),
   "bytes or nothing": (writer, value) => writer.data(isAbsent(value) ? "0x" : value),
   flag: (writer, value) => writer.quantity(isAbsent(value) ? "0x0" : flags.get(value)),
+  "zeros or nothing": (writer, value) => {
+    if (!isAbsent(value) && !(typeof value === "string" && /^0x0*$/.test(value)))
+      writer.data(undefined);
+  },
   true: (writer) => writer.quantity("0x1"),
   "zero hash": (writer) => writer.data(`0x${"00".repeat(32)}`),
   "access list": writeAccessList,
@@ -111,8 +115,8 @@ function writeItems(writer: RlpWriter, value: unknown): void {
   const items: readonly unknown[] = Array.isArray(value) ? value : [];
   const isWritable = items.length > 0 && items.every((item) => isBytes(item));
   // No number of items is invalid by itself, so a text that is no DATA marks the result.
-  if (!isWritable) return writer.data(undefined);
-  for (const item of items) writer.raw(Buffer.from(String(item).slice(2), "hex"));
+  if (isWritable) for (const item of items) writer.raw(Buffer.from(String(item).slice(2), "hex"));
+  else writer.data(undefined);
 }
 
 const isBytes = (item: unknown): boolean =>

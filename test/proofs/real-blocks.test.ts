@@ -171,14 +171,23 @@ const prove = (file: string, chainId: number, receipts?: string): Proof =>
 describe.skipIf(![samples, erigon, geth].every((folder) => existsSync(`${shared}${folder}`)))(
   "blocks of real nodes",
   () => {
-    it.each(blocks)("$file is proven but for $unproven", ({ file, receipts, unproven, chainId }) => {
-      expect(prove(file, chainId ?? UNLISTED, receipts)).toEqual({ kind: "proven", unproven, odd: [] });
-    });
+    it.each(blocks)(
+      "$file is proven but for $unproven",
+      ({ file, receipts, unproven, chainId }) => {
+        expect(prove(file, chainId ?? UNLISTED, receipts)).toEqual({
+          kind: "proven",
+          unproven,
+          odd: [],
+        });
+      },
+    );
 
     it.each(failing)("$file is not proven: $why", ({ file, part }) => {
       const { kind, ...proof } = prove(file, UNLISTED);
       expect({ kind, ...proof }).toMatchObject(
-        kind === "failed" ? { part } : { odd: expect.arrayContaining([expect.objectContaining({ part })]) },
+        kind === "failed"
+          ? { part }
+          : { odd: expect.arrayContaining([expect.objectContaining({ part })]) },
       );
     });
 

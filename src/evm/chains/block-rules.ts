@@ -51,7 +51,9 @@ export type BlockRules = {
 };
 
 /** What one layer says. */
-export type Layer = Partial<Omit<BlockRules, "fit">> & { readonly fit?: Partial<BlockRules["fit"]> };
+export type Layer = Partial<Omit<BlockRules, "fit">> & {
+  readonly fit?: Partial<BlockRules["fit"]>;
+};
 
 export const withLayer = (rules: BlockRules, layer: Layer): BlockRules => ({
   ...rules,
@@ -146,7 +148,10 @@ export const families = {
   /** Substrate's Frontier, whose nodes do not tell the milliseconds that its headers have. */
   frontier: { headers: [headerForms.frontier], fit: all("should") },
   /** A hash of its own over standard roots. */
-  ownHash: { headers: [], fit: { ...all("should"), header: "may", derived: "may", logIndex: "may" } },
+  ownHash: {
+    headers: [],
+    fit: { ...all("should"), header: "may", derived: "may", logIndex: "may" },
+  },
   stable: {
     headers: [],
     transactions: { "0x3f": transactionForms.stable },

@@ -44,10 +44,7 @@ export function chainRulesOf(chainId: number): ChainRules {
 }
 
 /** The rules of the chain's block with this number; left out: of its newest blocks. */
-export function blockRulesOf(
-  chainId: number,
-  number = Number.POSITIVE_INFINITY,
-): BlockRules {
+export function blockRulesOf(chainId: number, number = Number.POSITIVE_INFINITY): BlockRules {
   const era = chainRulesOf(chainId).eras.find(({ from }) => from <= number);
   return era?.rules ?? protocol;
 }
@@ -118,7 +115,9 @@ const rows: readonly Row[] = [
     ],
     name: "other chains of the Superchain",
     family: "opStack",
-    own: { fit: { transactions: "should", receipts: "should", derived: "should", logIndex: "should" } },
+    own: {
+      fit: { transactions: "should", receipts: "should", derived: "should", logIndex: "should" },
+    },
     source: "OP Stack specification",
   },
   {

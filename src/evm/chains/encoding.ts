@@ -17,6 +17,8 @@ export type FieldKind =
   | "bytes or nothing"
   /** A boolean; an absent one is false. */
   | "flag"
+  /** Not written: some nodes tell zeros for a field that the chain does not have. */
+  | "zeros or nothing"
   /** A value that does not depend on the JSON. */
   | "true"
   | "zero hash"
@@ -70,10 +72,11 @@ const upToExtraData = (time: FieldKind): readonly Field[] => [
   ["extraData", "data"],
 ];
 
-const frontier: readonly Field[] = [
-  ...upToExtraData("quantity"),
-  ["mixHash", 32],
-  ["nonce", 8],
+const frontier: readonly Field[] = [...upToExtraData("quantity"), ["mixHash", 32], ["nonce", 8]];
+
+const noProofOfWork: readonly Field[] = [
+  ["mixHash", "zeros or nothing"],
+  ["nonce", "zeros or nothing"],
 ];
 
 const baseFee: Field = ["baseFeePerGas", "quantity"];
@@ -123,13 +126,14 @@ export const headerForms = {
       ...upToExtraData("quantity"),
       ["auraStep|step", "step"],
       ["auraSeal|signature", "bare data"],
+      ...noProofOfWork,
     ],
     later: [baseFee],
   },
   /** Authority Round, as Parity and OpenEthereum spell it. */
   sealFields: {
     name: "AuRa with sealFields",
-    fields: [...upToExtraData("quantity"), ["sealFields", "items"]],
+    fields: [...upToExtraData("quantity"), ["sealFields", "items"], ...noProofOfWork],
     later: [baseFee],
   },
   avalanche: {
@@ -430,10 +434,7 @@ export const transactionForms = {
     { fields: [...withFees, ...signature, ["nonceKey", "count"], ["timeoutTimestamp", "count"]] },
   ],
 } as const satisfies Readonly<
-  Record<
-    string,
-    readonly TransactionForm[] | Readonly<Record<string, readonly TransactionForm[]>>
-  >
+  Record<string, readonly TransactionForm[] | Readonly<Record<string, readonly TransactionForm[]>>>
 >;
 
 /** What some types of receipts have behind the logs, where the receipt has the last of these members. */

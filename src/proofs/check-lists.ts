@@ -63,25 +63,24 @@ export function* checkTransactions(
   options: ListRules,
 ): Work<CheckedTransactions> {
   const { leftOut: kind } = options.rules;
+  // Bor appends the state sync to the block's transactions.
+  const notLast = kind === "state sync" ? "none" : kind;
+  const last = transactions.length - 1;
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
-  const foreign = new Set<number>();
-  const leftOut = new Set<number>();
+  const [foreign, leftOut] = [new Set<number>(), new Set<number>()];
   let failure: PartProof = proven;
   for (const [index, transaction] of transactions.entries()) {
     if (index % STEP === STEP - 1) yield;
-    const isPlain = typeof transaction !== "string" && isSigned(transaction);
-    // Only what nobody signed may be a state sync, so that the check costs nothing for other transactions.
-    if (kind === "state sync" ? !isPlain : kind !== "none")
-      if (isLeftOut(transaction, block, kind)) {
-        leftOut.add(index);
-        foreign.add(index);
-        continue;
-      }
+    if (isLeftOut(transaction, block, index === last ? kind : notLast)) {
+      leftOut.add(index);
+      foreign.add(index);
+      continue;
+    }
     if (typeof transaction === "string") continue;
     const standard = encodeTransaction(transaction, writer);
     const isStandard = standard && sameHex(transaction["hash"], keccak256(standard));
-    if (!isPlain || !isStandard) foreign.add(index);
+    if (!isStandard || !isSigned(transaction)) foreign.add(index);
     const bytes = isStandard ? standard : encodeByForms(transaction, options.rules, writer);
     if (bytes) encoded.push(bytes);
     else failure = worse(failure, whyNotEncoded(transaction, index, standard, options));
@@ -98,6 +97,7 @@ export function* checkTransactions(
 
 /** Whether a node shows the transaction in the block although neither roots nor bloom cover it. */
 function isLeftOut(transaction: Transaction, block: Json, kind: BlockRules["leftOut"]): boolean {
+  if (kind === "none") return false;
   if (kind === "free of charge")
     return typeof transaction !== "string" && transaction["gasPrice"] === "0x0";
   const hash = typeof transaction === "string" ? transaction : transaction["hash"];

@@ -78,8 +78,8 @@ export function* proveInSteps(parts: BlockParts, { chainId }: NetworkRules): Wor
     ],
     ["uncles hash", checkUncles(block, parts.uncles, { rules, fit: options.fit.header })],
   ];
-  for (const [part, partProof] of partProofs)
-    if (partProof.kind === "failed") return failed(part, partProof.reason);
+  const lied = partProofs.find(([, { kind }]) => kind === "failed");
+  if (lied) return failed(lied[0], reasonOf(lied[1]));
   const { lie, oddity } = yield* checkPlaces(lists, {
     fit: options.fit,
     isHeaderProven: header.kind === "proven",
@@ -87,17 +87,15 @@ export function* proveInSteps(parts: BlockParts, { chainId }: NetworkRules): Wor
     ...ofTransactions,
   });
   if (lie !== undefined) return failed("places", lie);
-  return {
-    kind: "proven",
-    unproven: partProofs.filter(([, { kind }]) => kind !== "proven").map(([part]) => part),
-    odd: [
-      ...partProofs.flatMap(([part, one]) =>
-        one.kind === "odd" ? [{ part, reason: one.reason }] : [],
-      ),
-      ...(oddity === undefined ? [] : [{ part: "places" as const, reason: oddity }]),
-    ],
-  };
+  const unfit = partProofs.filter(([, { kind }]) => kind !== "proven");
+  const odd: Oddity[] = unfit
+    .filter(([, { kind }]) => kind === "odd")
+    .map(([part, partProof]) => ({ part, reason: reasonOf(partProof) }));
+  if (oddity !== undefined) odd.push({ part: "places", reason: oddity });
+  return { kind: "proven", unproven: unfit.map(([part]) => part), odd };
 }
+
+const reasonOf = (partProof: PartProof): string => ("reason" in partProof ? partProof.reason : "");
 
 /** Without the header nothing is known that the other parts could contradict. */
 const whereNoHeader = (fit: BlockRules["fit"]): BlockRules["fit"] => ({

@@ -119,10 +119,9 @@ export const families = {
       "0x7b": transactionForms.feeCurrency,
       "0x7e": transactionForms.deposit,
     },
-    untried: ["0x7a"],
     receipts: { "0x7b": receiptForms.feeCurrency, "0x7e": receiptForms.deposit },
     withdrawals: "storage root",
-    fit: { receipts: "should", derived: "should", logIndex: "should", price: "should" },
+    fit: all("should"),
   },
   /** Celo as a chain of its own. Its receipts trie has a receipt of the block that nodes tell by another method. */
   celoL1: {
@@ -132,12 +131,10 @@ export const families = {
       "0x7b": transactionForms.feeCurrency,
       "0x7c": transactionForms.gatewayFee,
     },
-    untried: ["0x7c"],
     fit: { ...all("may"), header: "should", transactions: "should" },
   },
   scroll: {
     transactions: { "0x7e": transactionForms.message },
-    untried: ["0x7e"],
     fit: onlyHeader,
   },
   /** Standard headers, seen; the other parts are expected to be Ethereum's. */

@@ -49,8 +49,9 @@ export function blockRulesOf(chainId: number, number = Number.POSITIVE_INFINITY)
   return era?.rules ?? protocol;
 }
 
-/** The ids of all listed chains, in the order of the list. */
-export const listedChains = (): readonly number[] => rows.flatMap(({ ids }) => ids);
+/** All listed chains, those with the same rules together. */
+export const listedChains = (): readonly { ids: readonly number[]; rules: ChainRules }[] =>
+  rows.map(({ ids }) => ({ ids, rules: chainRulesOf(ids[0] ?? 0) }));
 
 type Row = {
   readonly ids: readonly number[];
@@ -115,9 +116,7 @@ const rows: readonly Row[] = [
     ],
     name: "other chains of the Superchain",
     family: "opStack",
-    own: {
-      fit: { transactions: "should", receipts: "should", derived: "should", logIndex: "should" },
-    },
+    own: { fit: families.unlisted.fit },
     source: "OP Stack specification",
   },
   {
@@ -152,16 +151,16 @@ const rows: readonly Row[] = [
     source: `Nitro's arb_types.go; ${SEEN}, also from before Nitro, whose receipts no known encoding fits`,
   },
   {
-    ids: [42170, 421613, 421614],
-    name: "Arbitrum Nova and test networks",
+    ids: [421614],
+    name: "Arbitrum Sepolia",
     family: "arbitrum",
-    source: `Nitro's arb_types.go; ${SEEN} of Arbitrum Sepolia`,
+    source: `Nitro's arb_types.go; ${SEEN}`,
   },
   {
-    ids: [33139, 3666643831],
-    name: "Arbitrum Orbit chains",
+    ids: [42170, 421613, 33139, 3666643831],
+    name: "Arbitrum Nova and Orbit chains",
     family: "arbitrum",
-    own: { fit: families.standardHeader.fit },
+    own: { fit: families.unlisted.fit },
     source: `Nitro's arb_types.go; a ${SEEN.slice(0, -1)} of a development chain`,
   },
   {
@@ -176,7 +175,7 @@ const rows: readonly Row[] = [
     ids: [80002, 80001, 109],
     name: "Polygon's test networks and Shibarium",
     family: "bor",
-    own: { fit: families.standardHeader.fit },
+    own: { fit: families.unlisted.fit },
     source: "Bor",
   },
   {

@@ -1,7 +1,7 @@
 // Decides which blocks one network accepts: by its proof mode, and by whether nodes agreed on headers that do not hash.
 import type { Logger } from "pino";
 import type { Metrics } from "../observe/metrics.ts";
-import type { NetworkRules } from "../proofs/prove-block.ts";
+import type { NetworkRules, Oddity } from "../proofs/prove-block.ts";
 import type { BlockTables } from "./block-tables.ts";
 import { levelOf, type ProvenSoFar, type StoreWriting } from "./writing.ts";
 
@@ -49,7 +49,7 @@ export class Prover {
   judge(proof: ProvenSoFar): { readonly part: string; readonly reason: string } | undefined {
     if (!proof) return undefined;
     // The network may have an encoding of its own. One node alone cannot show that: `BlockSource` asks all nodes.
-    const oddHeader = proof.odd.find(({ part }) => part === "header hash");
+    const oddHeader: Oddity | undefined = proof.odd.find(({ part }) => part === "header hash");
     if (oddHeader && !this.#acceptsOddHeaders) return oddHeader;
     const parts = new Set([...proof.unproven, ...proof.odd.map(({ part }) => part)]);
     if (this.#mode === "strict" && parts.size > 0) {

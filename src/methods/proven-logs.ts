@@ -4,9 +4,9 @@
 
 import type { ChainView } from "../chain/chain-view.ts";
 import type { ProofLevel, StoredBlock } from "../chain/stored-block.ts";
+import { blockRulesOf } from "../evm/chains/chain-rules.ts";
 import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
 import { isQuantity, numberIn, toNumber, toQuantity } from "../evm/values.ts";
-import { blockRulesOf } from "../evm/chains/chain-rules.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RpcError } from "../jsonrpc/rpc-error.ts";

@@ -1,7 +1,8 @@
 // Checks a header against its hash, and the short lists that the header covers: withdrawals and uncles.
 
 import type { BlockRules, Fit } from "../evm/chains/block-rules.ts";
-import { type HeaderForm, headerForms } from "../evm/chains/encoding.ts";
+import type { HeaderForm } from "../evm/chains/encoding.ts";
+import { headerForms } from "../evm/chains/header-forms.ts";
 import { keccak256 } from "../evm/keccak.ts";
 import { isHash } from "../evm/values.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";

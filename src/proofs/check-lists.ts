@@ -113,7 +113,7 @@ function stateSyncHash({ number, hash }: Json): string | undefined {
   return keccak256(Buffer.concat([prefix, Buffer.from(`${digits}${hash.slice(2)}`, "hex")]));
 }
 
-/** What a transaction means that does not have its hash by any form; `standard` is its encoding as Ethereum's. */
+/** The proof of a transaction that does not have its hash by any form; `standard` is its encoding as Ethereum's. */
 function whyNotEncoded(
   transaction: Json,
   index: number,

@@ -18,7 +18,7 @@ type PlaceOptions = Pick<CheckedTransactions, "foreign" | "leftOut"> & {
   readonly areReceiptsProven: boolean;
 };
 
-/** What was found: a lie, else the first oddity; neither when all places are right. */
+/** A lie, else the first oddity; neither when all places are right. */
 type Found = { readonly lie?: string | undefined; readonly oddity?: string | undefined };
 
 export function* checkPlaces(lists: BlockLists, options: PlaceOptions): Work<Found> {

@@ -36,13 +36,13 @@ export type PartProof =
 export const proven: PartProof = { kind: "proven" };
 export const unproven: PartProof = { kind: "unproven" };
 
-/** What follows from a difference where the part must, should or may fit. */
+/** A difference is a lie where the part must fit, odd where it should, and nothing where it may. */
 export function differs(reason: string, fit: Fit): PartProof {
   if (fit === "may") return unproven;
   return { kind: fit === "must" ? "failed" : "odd", reason };
 }
 
-/** What must fit should fit at most. */
+/** As `fit`, but nothing is a lie. */
 export const softer = (fit: Fit): Fit => (fit === "must" ? "should" : fit);
 
 export const compare = (stated: unknown, computed: string, fit: Fit): PartProof =>

@@ -11,7 +11,7 @@ export type Item = Uint8Array | Item[];
 export const UNLISTED = 424_242;
 export const word = (digit: string): string => `0x${digit.repeat(64)}`;
 export const address = (digit: string): string => `0x${digit.repeat(40)}`;
-export const NO_BLOOM = `0x${"00".repeat(256)}`;
+const NO_BLOOM = `0x${"00".repeat(256)}`;
 
 export const bytes = (data: string): Uint8Array => Buffer.from(data.slice(2), "hex");
 /** The bytes of a number without leading zeros. */
@@ -20,7 +20,7 @@ export const integer = (text: string): Uint8Array => {
   return text === "0x0" ? bytes("0x") : bytes(`0x${digits.length % 2 ? "0" : ""}${digits}`);
 };
 export const encoded = (list: Item): Uint8Array => RLP.encode(list);
-export const hashOf = (list: Item): string => keccak256(encoded(list));
+const hashOf = (list: Item): string => keccak256(encoded(list));
 
 export const fields = {
   parentHash: word("1"),

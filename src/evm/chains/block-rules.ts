@@ -1,16 +1,11 @@
-// What a chain does differently from Ethereum when it makes blocks, in three layers: the protocol, a family of chains, and
-// the chain, each of which says only what differs from the layer before. Data only.
-import {
-  type Field,
-  type HeaderForm,
-  headerForms,
-  receiptForms,
-  type TransactionForm,
-  transactionForms,
-} from "./encoding.ts";
+// The rules by which chains make their blocks, in three layers: the protocol, a family of chains, and the chain. Each layer
+// says only what differs from the layer before. Data only.
+import type { Field, HeaderForm, TransactionForm } from "./encoding.ts";
+import { headerForms } from "./header-forms.ts";
+import { receiptForms, transactionForms } from "./transaction-forms.ts";
 
 /**
- * What a part that does not fit means. `must`: a lie, since it is known how this chain makes the part. `should`: odd,
+ * The meaning of a part that does not fit. `must`: a lie, since it is known how this chain makes the part. `should`: odd,
  * since only other chains are known to make the part so. `may`: nothing, since the chain is known to make it otherwise,
  * or nobody could repeat how.
  */
@@ -50,7 +45,7 @@ export type BlockRules = {
   };
 };
 
-/** What one layer says. */
+/** The rules that one layer changes. */
 export type Layer = Partial<Omit<BlockRules, "fit">> & {
   readonly fit?: Partial<BlockRules["fit"]>;
 };

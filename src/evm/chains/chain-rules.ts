@@ -9,7 +9,7 @@ import {
   protocol,
   withLayer,
 } from "./block-rules.ts";
-import { transactionForms } from "./encoding.ts";
+import { transactionForms } from "./transaction-forms.ts";
 
 export type ChainRules = {
   /** The chain's name; undefined: the chain is not listed. */
@@ -23,11 +23,11 @@ export type ChainRules = {
   readonly finalAfter: number | undefined;
   /** Whether there are heights without a block, for which nodes give null or an error. */
   readonly hasMissingHeights: boolean;
-  /** Who says so, and what was seen. */
+  /** The source of these facts, and the blocks that were seen. */
   readonly source: string;
 };
 
-export type Era = {
+type Era = {
   /** The number of the first block. */
   readonly from: number;
   readonly rules: BlockRules;
@@ -57,7 +57,7 @@ type Row = {
   readonly ids: readonly number[];
   readonly name: string | undefined;
   readonly family: ChainFamily;
-  /** What differs from the family. */
+  /** The rules that differ from those of the family. */
   readonly own?: Layer;
   /** Eras before the newest one, newest first: each ends before the block `until`. */
   readonly earlier?: readonly {

@@ -4,7 +4,7 @@ import type { BlockRules, Fit } from "../evm/chains/block-rules.ts";
 import type { HeaderForm } from "../evm/chains/encoding.ts";
 import { headerForms } from "../evm/chains/header-forms.ts";
 import { keccak256 } from "../evm/keccak.ts";
-import { isHash } from "../evm/values.ts";
+import { isHash, numberIn } from "../evm/values.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import {
   compare,
@@ -142,26 +142,38 @@ function encodingOfHash(
     const bytes = encodeHeader(header, form);
     if (isOf(bytes)) return bytes;
   }
-  for (const form of forms) {
-    const found = variantsOf(header, form).find((encode) => isOf(encode()));
-    if (found) return found();
-  }
+  for (const form of forms)
+    for (const bytes of variantsOf(header, form)) if (isOf(bytes)) return bytes;
   return undefined;
 }
 
 /** Further encodings by the form: with unknown members at its end, or with the milliseconds that nodes do not tell. */
-function variantsOf(header: Json, form: HeaderForm): (() => Uint8Array | undefined)[] {
+function* variantsOf(header: Json, form: HeaderForm): Generator<Uint8Array | undefined> {
   if (form.isOpen)
-    return runsOf(unknownMembers(header, form)).map(
-      (appended) => () => encodeHeader(header, form, { appended }),
-    );
+    for (const appended of runsOf(unknownMembers(header, form)))
+      yield encodeHeader(header, form, appended);
   // Nodes do not tell the mix hash of such a header: a thousand attempts for any other header would be wasted.
   const hidesTime = form.fields.some(([, kind]) => kind === "seconds");
-  if (!hidesTime || !isAbsent(header["mixHash"])) return [];
-  return Array.from({ length: 999 }, (_, index) => () => {
-    return encodeHeader(header, form, { milliseconds: index + 1 });
-  });
+  if (hidesTime && isAbsent(header["mixHash"])) yield* withMilliseconds(header, form);
 }
+
+/** Changes the time in one encoding, because writing the whole header a thousand times would take several times as long. */
+function* withMilliseconds(header: Json, form: HeaderForm): Generator<Uint8Array> {
+  const bytes = encodeHeader(header, form);
+  const time = (numberIn(header["timestamp"]) ?? 0) * 1000;
+  const digits = time.toString(16).padStart(2 * TIME_BYTES, "0");
+  const at = bytes?.indexOf(`${(SHORT_STRING + TIME_BYTES).toString(16)}${digits}`, 0, "hex") ?? -1;
+  if (!bytes || at < 0) return;
+  for (let milliseconds = 1; milliseconds < 1000; milliseconds += 1) {
+    bytes.writeUIntBE(time + milliseconds, at + 1, TIME_BYTES);
+    yield bytes;
+  }
+}
+
+/** The bytes of a time in milliseconds from the year 2004 to 10889. */
+const TIME_BYTES = 6;
+/** The prefix of an RLP string of no bytes. */
+const SHORT_STRING = 0x80;
 
 /** Members that are not header fields, and do not affect the hash. */
 const derivedMembers = [
@@ -180,14 +192,11 @@ const derivedMembers = [
 function encodeHeader(
   header: Json,
   form: HeaderForm,
-  {
-    appended = [],
-    milliseconds = 0,
-  }: { readonly appended?: readonly string[]; readonly milliseconds?: number } = {},
-): Uint8Array | undefined {
+  appended: readonly string[] = [],
+): Buffer | undefined {
   const writer = new RlpWriter();
   writer.list(() => {
-    writeForm(writer, header, form, milliseconds);
+    writeForm(writer, header, form);
     // Only an odd number of digits shows that a text is a number, which has no leading zeros, and not bytes.
     for (const text of appended)
       if (text.length % 2 === 1) writer.quantity(text);

@@ -1,28 +1,22 @@
 // Writes the members of a JSON object as RLP, by the forms of `evm/chains/encoding.ts`.
-import type { Field, FieldKind } from "../evm/chains/encoding.ts";
-import { toQuantity } from "../evm/values.ts";
+import type { Field, FieldKind, HeaderForm } from "../evm/chains/encoding.ts";
+import { numberIn, toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "./json.ts";
 import type { RlpWriter } from "./rlp-writer.ts";
 
 /** Writes each field. A member that is missing or malformed makes the writer's result invalid. */
-export function writeFields(
-  writer: RlpWriter,
-  owner: Json,
-  fields: readonly Field[],
-  milliseconds = 0,
-): void {
+export function writeFields(writer: RlpWriter, owner: Json, fields: readonly Field[]): void {
   for (const [name, kind] of fields)
-    writeField(writer, { owner, value: memberOf(owner, name) }, kind, milliseconds);
+    writeField(writer, { owner, value: memberOf(owner, name) }, kind);
 }
 
 /** Also writes, in their order, those of the later fields that the object has. */
 export function writeForm(
   writer: RlpWriter,
   owner: Json,
-  { fields, later = [] }: { readonly fields: readonly Field[]; readonly later?: readonly Field[] },
-  milliseconds = 0,
+  { fields, later = [] }: Pick<HeaderForm, "fields" | "later">,
 ): void {
-  writeFields(writer, owner, fields, milliseconds);
+  writeFields(writer, owner, fields);
   for (const field of later)
     if (!isAbsent(memberOf(owner, field[0]))) writeFields(writer, owner, [field]);
 }
@@ -45,14 +39,9 @@ export const writeAccessList = (writer: RlpWriter, accessList: unknown): void =>
 
 type Member = { readonly owner: Json; readonly value: unknown };
 
-function writeField(
-  writer: RlpWriter,
-  { owner, value }: Member,
-  kind: FieldKind,
-  milliseconds: number,
-): void {
+function writeField(writer: RlpWriter, { owner, value }: Member, kind: FieldKind): void {
   if (typeof kind === "number") writer.data(value, kind);
-  else if (typeof kind === "string") writeNamed[kind](writer, value, milliseconds);
+  else if (typeof kind === "string") writeNamed[kind](writer, value);
   else if ("list" in kind) writer.list(() => writeForm(writer, owner, kind.list));
   else if ("object" in kind)
     writer.list(() => writeFields(writer, isJson(value) ? value : {}, kind.object));
@@ -62,13 +51,13 @@ function writeField(
 function writeItem(writer: RlpWriter, item: unknown, kind: readonly Field[] | FieldKind): void {
   const owner = isJson(item) ? item : {};
   if (isFields(kind)) writer.list(() => writeFields(writer, owner, kind));
-  else writeField(writer, { owner, value: item }, kind, 0);
+  else writeField(writer, { owner, value: item }, kind);
 }
 
 const isFields = (kind: readonly Field[] | FieldKind): kind is readonly Field[] =>
   Array.isArray(kind);
 
-type Write = (writer: RlpWriter, value: unknown, milliseconds: number) => void;
+type Write = (writer: RlpWriter, value: unknown) => void;
 
 const writeNamed: Readonly<Record<Extract<FieldKind, string>, Write>> = {
   quantity: (writer, value) => writer.quantity(value),
@@ -86,7 +75,7 @@ const writeNamed: Readonly<Record<Extract<FieldKind, string>, Write>> = {
   "zero hash": (writer) => writer.data(`0x${"00".repeat(32)}`),
   "access list": writeAccessList,
   items: writeItems,
-  seconds: (writer, value, milliseconds) => writer.quantity(inMilliseconds(value, milliseconds)),
+  seconds: (writer, value) => writer.quantity(inMilliseconds(value)),
 };
 
 const flags: ReadonlyMap<unknown, string> = new Map<unknown, string>([
@@ -104,11 +93,10 @@ function integerOf(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,20}$/.test(value) ? toQuantity(BigInt(value)) : value;
 }
 
-/** The time, given in seconds, with these milliseconds. */
-function inMilliseconds(value: unknown, milliseconds: number): unknown {
-  const seconds = typeof value === "string" ? Number(value) : Number.NaN;
-  const time = seconds * 1000 + milliseconds;
-  return Number.isSafeInteger(time) && time >= 0 ? toQuantity(time) : undefined;
+/** The time, given in seconds. */
+function inMilliseconds(value: unknown): string | undefined {
+  const time = (numberIn(value) ?? Number.NaN) * 1000;
+  return Number.isSafeInteger(time) ? toQuantity(time) : undefined;
 }
 
 function writeItems(writer: RlpWriter, value: unknown): void {

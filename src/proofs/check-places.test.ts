@@ -1,5 +1,6 @@
 // Members that no hash covers, in blocks whose roots fit.
 import { describe, expect, it } from "vitest";
+import { another, leavesOf, patternOf, UNCOVERED, withLeaf } from "../../test/proofs/mutations.ts";
 import { proveBlock } from "../../test/support/at-once.ts";
 import {
   address,
@@ -70,6 +71,20 @@ describe("what nodes derive from a block", () => {
     const proof = proveBlock({ block, receipts }, { chainId: UNLISTED });
     expect(partsThatAre(proof, "odd")).toContain("places");
     expect(proof.kind === "proven" && levelOf(proof)).toBe("partial");
+  });
+
+  it.each([10, 100, 137])("is not proven whole with another value, on chain %i", (chainId) => {
+    const covered = leavesOf({ block, receipts: right }).filter(
+      (path) => !UNCOVERED.has(patternOf(path)),
+    );
+    const unnoticed = covered.filter((path) => {
+      const changed = withLeaf({ block, receipts: right }, path, another);
+      const proof = proveBlock(changed, { chainId });
+      return proof.kind === "proven" && levelOf(proof) === "full";
+    });
+    // A legacy transaction may have a `yParity`, which nothing covers.
+    const names = new Set(unnoticed.map(patternOf));
+    expect([...names].filter((name) => !name.endsWith(".yParity"))).toEqual([]);
   });
 
   it.each([

@@ -61,7 +61,7 @@ async function fill(busyShare: number): Promise<{ perSecond: number; cpuMs: numb
   await store.prepareFor(1);
   const terms = {
     limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 },
-    rules: { headers: "known", byzantium: undefined },
+    rules: { chainId: 1 },
     receipts: "needed",
     signal: new AbortController().signal,
   } as const;

@@ -12,7 +12,6 @@ import type { ChainUpdate } from "./block-store.ts";
 import { type Link, linkOf } from "./blocks-below.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedUpstream, ChainDialect, Reference } from "./dialect.ts";
-import type { Prover } from "./prover.ts";
 import type { Position } from "./stored-block.ts";
 import type { IngestedBlock, StoreWriting } from "./writing.ts";
 
@@ -20,7 +19,6 @@ export type AdvanceParts = {
   readonly store: Pick<StoreWriting, "tables" | "size" | "apply" | "startAt" | "clear">;
   readonly dialect: Pick<ChainDialect, "readPosition" | "knowsBlock">;
   readonly source: Pick<BlockSource, "fetch">;
-  readonly prover: Pick<Prover, "takeWasUnproven">;
   /** Whether all nodes of the configuration can be asked now. */
   readonly isComplete: () => boolean;
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
@@ -76,7 +74,6 @@ export class Advance {
     nodes: readonly AskedUpstream[],
   ): Promise<boolean> {
     const { store } = this.#parts;
-    if (this.#parts.prover.takeWasUnproven()) await store.clear();
     const { head } = store.tables;
     const inOrder = [node, ...nodes.filter((other) => other !== node)];
     if (!head) return this.#startAt(target, inOrder);

@@ -141,7 +141,7 @@ export class Chain implements ChainWriter {
       },
     );
     const nodes = () => pool.usable();
-    const shared = { dialect, store, source, prover, nodes, clock, log, metrics };
+    const shared = { dialect, store, source, nodes, clock, log, metrics };
     this.#store = store;
     this.#prover = prover;
     this.#source = source;

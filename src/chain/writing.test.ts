@@ -48,7 +48,7 @@ it("receipts that cannot be proven leave the block proven", async () => {
   const turns = new Turns({ clock: new FakeClock() });
   const ingested = await ingestHere({ dialect: blockDialect, turns })({ number: 1 }, node, {
     limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 },
-    rules: { headers: "known", byzantium: 100 },
+    rules: { chainId: 1 },
     ...{ receipts: "needed", signal: new AbortController().signal },
   });
   expect(ingested).toMatchObject({

@@ -85,16 +85,20 @@ export const ingestHere =
 
 export function levelOf(proof: ProvenSoFar): ProofLevel {
   if (proof === undefined) return "none";
-  if (proof.unproven.length === 0) return "full";
-  return proof.unproven.includes("header hash") ? "none" : "partial";
+  if (proof.unproven.includes("header hash")) return "none";
+  return proof.unproven.length === 0 && proof.odd.length === 0 ? "full" : "partial";
 }
 
 /** The parts that a block's receipts are proven by. */
-const OF_RECEIPTS: ReadonlySet<BlockPart> = new Set(["receipts root", "logs bloom"]);
+const OF_RECEIPTS: ReadonlySet<BlockPart | "places"> = new Set(["receipts root", "logs bloom"]);
 
 /** The proof of the block without its receipts. */
 const withoutReceipts = (proof: ProvenSoFar): ProvenSoFar =>
-  proof && { ...proof, unproven: proof.unproven.filter((part) => !OF_RECEIPTS.has(part)) };
+  proof && {
+    ...proof,
+    unproven: proof.unproven.filter((part) => !OF_RECEIPTS.has(part)),
+    odd: proof.odd.filter(({ part }) => !OF_RECEIPTS.has(part)),
+  };
 
 const levelsOf = (proof: ProvenSoFar): ProofLevels => ({
   proof: levelOf(proof),

@@ -4,8 +4,9 @@
 
 import type { ChainView } from "../chain/chain-view.ts";
 import type { ProofLevel, StoredBlock } from "../chain/stored-block.ts";
+import { blockRulesOf } from "../evm/chains/chain-rules.ts";
 import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
-import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { isQuantity, numberIn, toNumber, toQuantity } from "../evm/values.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RpcError } from "../jsonrpc/rpc-error.ts";
@@ -195,7 +196,7 @@ export class ProofCallBudget {
 
 type LinkingParts = {
   readonly view: Pick<ChainView, "blockAt" | "blockOf">;
-  readonly context: Pick<CallContext, "ask">;
+  readonly context: Pick<CallContext, "ask" | "network">;
 };
 
 /** How many headers are fetched at the same time. */
@@ -253,7 +254,7 @@ async function askHeader(
 ): Promise<OldHeader | undefined> {
   const number = pointer.kind === "number" ? toNumber(pointer.number) : undefined;
   const read = (json: Buffer): OldHeader | undefined => {
-    const header = readHeader(json);
+    const header = readHeader(json, context.network.chainId);
     const isIt =
       pointer.kind === "hash" ? header?.hash === pointer.hash : header?.number === number;
     return isIt ? header : undefined;
@@ -281,13 +282,15 @@ const LONGEST = 1 << 17;
 /** The bytes of a hash with its quotes and a comma. */
 const LISTED_BYTES = 69;
 
-/** Reads a header and checks it against its own hash. Undefined when it is no header, or its hash is wrong. */
-function readHeader(json: Buffer): OldHeader | undefined {
+/** Reads a header and checks it against its own hash. Undefined when it is no header, or it does not have its hash. */
+function readHeader(json: Buffer, chainId: number): OldHeader | undefined {
   const [list] = findMembers(json, ["transactions"]) ?? [];
   if (!list || json.length - (list.end - list.start) > LONGEST) return undefined;
   const around = [json.subarray(0, list.start), EMPTY_LIST, json.subarray(list.end)];
   const header = parsed(Buffer.concat(around));
-  if (!isJson(header) || checkHeader(header, "known").kind !== "proven") return undefined;
+  if (!isJson(header)) return undefined;
+  const rules = blockRulesOf(chainId, numberIn(header["number"]));
+  if (checkHeader(header, rules).kind !== "proven") return undefined;
   const { number, hash, parentHash, logsBloom } = header;
   if (!isQuantity(number)) return undefined;
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { matcherOf } from "../evm/log-filter.ts";
 import { atOnce } from "../lib/turns.ts";
-import { BlockBloom, bloomTestOf, hasBitsBeyond } from "./bloom.ts";
+import { BlockBloom, bloomTestOf } from "./bloom.ts";
 
 const address = (byte: string): string => `0x${byte.repeat(20)}`;
 const topic = (byte: string): string => `0x${byte.repeat(32)}`;
@@ -56,11 +56,9 @@ describe("a bloom", () => {
     const alone = alike.map((each) => of([each]));
     expect(new Set(alone).size).toBe(alike.length);
     expect(alike.map((each) => of([each]))).toEqual(alone);
-    for (const [index, each] of alike.entries()) {
+    for (const each of alike) {
       const others = alike.filter((other) => other !== each);
       expect(of([...others, each])).toBe(of([each, ...others]));
-      expect(hasBitsBeyond(alone[index], of(alike))).toBe(false);
-      expect(hasBitsBeyond(of(alike), alone[index] ?? "")).toBe(true);
     }
   });
 });

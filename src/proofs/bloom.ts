@@ -86,14 +86,5 @@ export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => bool
   };
 }
 
-/** Whether the stated bloom claims a log that the computed bloom lacks. */
-export function hasBitsBeyond(stated: unknown, computed: string): boolean {
-  if (typeof stated !== "string") return false;
-  const bits = Buffer.from(computed.slice(2), "hex");
-  return Buffer.from(stated.slice(2), "hex").some(
-    (byte, index) => (byte & ~(bits[index] ?? 0)) !== 0,
-  );
-}
-
 const BYTES = 256;
 const NO_LOGS = `0x${"00".repeat(BYTES)}`;

@@ -1,7 +1,10 @@
 // Checks a header against its hash, and the short lists that the header covers: withdrawals and uncles.
 
+import type { BlockRules, Fit } from "../evm/chains/block-rules.ts";
+import type { HeaderForm } from "../evm/chains/encoding.ts";
+import { headerForms } from "../evm/chains/header-forms.ts";
 import { keccak256 } from "../evm/keccak.ts";
-import { isHash } from "../evm/values.ts";
+import { isHash, numberIn } from "../evm/values.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import {
   compare,
@@ -13,55 +16,60 @@ import {
   proven,
   sameHex,
   shown,
+  softer,
   unproven,
 } from "./json.ts";
-import { hashTrie } from "./ordered-trie.ts";
+import { EMPTY_ROOT, hashTrie } from "./ordered-trie.ts";
 import { RlpWriter } from "./rlp-writer.ts";
+import { writeForm } from "./write-fields.ts";
 
-/**
- * The state of knowledge about a network's headers. `known`: a header was proven. `unknown`: none was seen yet, so a
- * header with further fields may have an encoding of its own. `foreign`: headers are known to hash differently.
- */
-export type HeaderEncoding = "known" | "unknown" | "foreign";
-
-export function checkHeader(block: Json, encoding: HeaderEncoding): PartProof {
+/** Checks the hash by the forms of headers that the chain has. */
+export function checkHeader(
+  block: Json,
+  { headers, fit }: Pick<BlockRules, "headers" | "fit">,
+): PartProof {
   const { hash } = block;
-  if (encodingOfHash(block, hash)) return proven;
+  if (encodingOfHash(block, hash, headers)) return proven;
+  if (!isHash(hash)) return differs(`says ${shown(hash)}, which is no hash`, "must");
+  // A header that lacks a member contradicts nothing.
+  const canBeHashed = headers.some((form) => encodeHeader(block, form) !== undefined);
   const computed = headerHash(block) ?? "no header that can be hashed";
-  const mayDiffer = encoding === "foreign" || (encoding === "unknown" && mayBeForeign(block));
-  const isForeign = mayDiffer && isHash(hash);
-  return differs(`says ${shown(hash)}, is ${computed}`, isForeign);
+  const reason = `says ${shown(hash)}, is ${computed}`;
+  return differs(reason, canBeHashed ? fit.header : softer(fit.header));
 }
 
 export function* checkWithdrawals(
   { block, withdrawals }: { block: Json; withdrawals: unknown },
-  { isForeignHeader, hasForeign }: { isForeignHeader: boolean; hasForeign: boolean },
+  { rules, fit }: { rules: Pick<BlockRules, "withdrawals">; fit: Fit },
 ): Work<PartProof> {
   const { withdrawalsRoot } = block;
-  const isEmpty = Array.isArray(withdrawals) && withdrawals.length === 0;
-  if (isAbsent(withdrawalsRoot))
-    return isEmpty || isAbsent(withdrawals)
-      ? proven
-      : differs("withdrawals in a block without root", isForeignHeader);
+  const hasNone = isAbsent(withdrawals) || (Array.isArray(withdrawals) && withdrawals.length === 0);
+  if (isAbsent(withdrawalsRoot) || rules.withdrawals === "storage root")
+    return hasNone ? proven : differs("withdrawals in a block without their root", fit);
+  if (hasNone && sameHex(withdrawalsRoot, EMPTY_ROOT)) return proven;
   const computed = yield* withdrawalsRootOf(withdrawals);
-  if (computed === undefined) return differs("a root without its withdrawals", isForeignHeader);
-  // Optimism's Isthmus fork puts the storage root of its bridge into this field, and has no withdrawals.
-  return compare(withdrawalsRoot, computed, isForeignHeader || (hasForeign && isEmpty));
+  if (computed === undefined) return differs("a root without its withdrawals", fit);
+  return compare(
+    withdrawalsRoot,
+    computed,
+    hasNone && rules.withdrawals === "either" ? "may" : fit,
+  );
 }
 
 export function checkUncles(
   { uncles, sha3Uncles }: Json,
   headers: readonly Json[] | undefined,
-  isForeign: boolean,
+  { rules, fit }: { rules: Pick<BlockRules, "headers">; fit: Fit },
 ): PartProof {
-  if (!Array.isArray(uncles)) return differs("no list of uncles", isForeign);
+  const hasNone = isAbsent(uncles) || (Array.isArray(uncles) && uncles.length === 0);
+  // Headers without the field are proven by forms that do not have it.
+  if (isAbsent(sha3Uncles) && hasNone) return proven;
+  if (!Array.isArray(uncles)) return differs("no list of uncles", fit);
   if (uncles.length > 0 && headers === undefined)
-    return sameHex(sha3Uncles, NO_UNCLES)
-      ? differs("uncles where there are none", isForeign)
-      : unproven;
-  const computed = unclesHashOf(headers ?? [], uncles);
-  if (computed === undefined) return differs("an uncle without its header", isForeign);
-  return compare(sha3Uncles, computed, isForeign);
+    return sameHex(sha3Uncles, NO_UNCLES) ? differs("uncles where there are none", fit) : unproven;
+  const computed = unclesHashOf(headers ?? [], uncles, rules.headers);
+  if (computed === undefined) return differs("an uncle without its header", fit);
+  return compare(sha3Uncles, computed, fit);
 }
 
 /** The keccak hash of the RLP of an empty list. */
@@ -93,12 +101,16 @@ function encodeWithdrawal(withdrawal: unknown): Uint8Array | undefined {
 }
 
 /** @returns undefined unless each header has the hash that the block names. */
-function unclesHashOf(headers: readonly Json[], hashes: readonly unknown[]): string | undefined {
+function unclesHashOf(
+  headers: readonly Json[],
+  hashes: readonly unknown[],
+  forms: readonly HeaderForm[],
+): string | undefined {
   if (headers.length !== hashes.length) return undefined;
   const encoded = headers
     .map((header, index) => {
       const isThatOne = isJson(header) && sameHex(header["hash"], hashes[index]);
-      return isThatOne ? encodingOfHash(header, hashes[index]) : undefined;
+      return isThatOne ? encodingOfHash(header, hashes[index], forms) : undefined;
     })
     .filter((bytes) => bytes !== undefined);
   if (encoded.length !== headers.length) return undefined;
@@ -112,58 +124,56 @@ function unclesHashOf(headers: readonly Json[], hashes: readonly unknown[]): str
 
 // The hash of a header, from Frontier to the newest fork, and of headers with unknown fields.
 
-/** The keccak hash of a header's RLP; undefined when the header's fields cannot be encoded. */
+/** The keccak hash of a header's RLP as on Ethereum; undefined when the header's fields cannot be encoded. */
 export function headerHash(header: Json): string | undefined {
-  const bytes = encodeHeader(header, []);
+  const bytes = encodeHeader(header, headerForms.standard);
   return bytes && keccak256(bytes);
 }
 
-/** The encoding that has the hash: the standard one, or one with unknown fields appended. */
-function encodingOfHash(header: Json, hash: unknown): Uint8Array | undefined {
-  for (const appended of [[], ...runsOf(unknownMembers(header))]) {
-    const bytes = encodeHeader(header, appended);
-    if (!bytes) return undefined;
-    if (sameHex(keccak256(bytes), hash)) return bytes;
+/** The encoding that has the hash: one of the forms, or an open one with unknown fields appended. */
+function encodingOfHash(
+  header: Json,
+  hash: unknown,
+  forms: readonly HeaderForm[],
+): Uint8Array | undefined {
+  const isOf = (bytes: Uint8Array | undefined): bytes is Uint8Array =>
+    bytes !== undefined && sameHex(keccak256(bytes), hash);
+  for (const form of forms) {
+    const bytes = encodeHeader(header, form);
+    if (isOf(bytes)) return bytes;
   }
+  for (const form of forms)
+    for (const bytes of variantsOf(header, form)) if (isOf(bytes)) return bytes;
   return undefined;
 }
 
-/** Whether the network may hash the header in an unknown way: the header lacks a field, or has further ones. */
-const mayBeForeign = (header: Json): boolean =>
-  baseFields.some(([name]) => isAbsent(header[name])) ||
-  Object.keys(header).some((name) => !standardMembers.has(name));
+/** Further encodings by the form: with unknown members at its end, or with the milliseconds that nodes do not tell. */
+function* variantsOf(header: Json, form: HeaderForm): Generator<Uint8Array | undefined> {
+  if (form.isOpen)
+    for (const appended of runsOf(unknownMembers(header, form)))
+      yield encodeHeader(header, form, appended);
+  // Nodes do not tell the mix hash of such a header: a thousand attempts for any other header would be wasted.
+  const hidesTime = form.fields.some(([, kind]) => kind === "seconds");
+  if (hidesTime && isAbsent(header["mixHash"])) yield* withMilliseconds(header, form);
+}
 
-type Field = readonly [name: string, bytes: number | "quantity" | "data"];
+/** Changes the time in one encoding, because writing the whole header a thousand times would take several times as long. */
+function* withMilliseconds(header: Json, form: HeaderForm): Generator<Uint8Array> {
+  const bytes = encodeHeader(header, form);
+  const time = (numberIn(header["timestamp"]) ?? 0) * 1000;
+  const digits = time.toString(16).padStart(2 * TIME_BYTES, "0");
+  const at = bytes?.indexOf(`${(SHORT_STRING + TIME_BYTES).toString(16)}${digits}`, 0, "hex") ?? -1;
+  if (!bytes || at < 0) return;
+  for (let milliseconds = 1; milliseconds < 1000; milliseconds += 1) {
+    bytes.writeUIntBE(time + milliseconds, at + 1, TIME_BYTES);
+    yield bytes;
+  }
+}
 
-const baseFields: readonly Field[] = [
-  ["parentHash", 32],
-  ["sha3Uncles", 32],
-  ["miner", 20],
-  ["stateRoot", 32],
-  ["transactionsRoot", 32],
-  ["receiptsRoot", 32],
-  ["logsBloom", 256],
-  ["difficulty", "quantity"],
-  ["number", "quantity"],
-  ["gasLimit", "quantity"],
-  ["gasUsed", "quantity"],
-  ["timestamp", "quantity"],
-  ["extraData", "data"],
-  ["mixHash", 32],
-  ["nonce", 8],
-];
-
-/** In the order in which forks appended them. */
-const laterFields: readonly Field[] = [
-  ["baseFeePerGas", "quantity"], // EIP-1559
-  ["withdrawalsRoot", 32], // EIP-4895
-  ["blobGasUsed", "quantity"], // EIP-4844
-  ["excessBlobGas", "quantity"],
-  ["parentBeaconBlockRoot", 32], // EIP-4788
-  ["requestsHash", 32], // EIP-7685
-  ["blockAccessListHash", 32], // EIP-7928
-  ["slotNumber", "quantity"], // EIP-7843
-];
+/** The bytes of a time in milliseconds from the year 2004 to 10889. */
+const TIME_BYTES = 6;
+/** The prefix of an RLP string of no bytes. */
+const SHORT_STRING = 0x80;
 
 /** Members that are not header fields, and do not affect the hash. */
 const derivedMembers = [
@@ -179,17 +189,14 @@ const derivedMembers = [
   "milliTimestamp", // BNB Smart Chain: derived from mixHash
 ];
 
-const standardMembers: ReadonlySet<string> = new Set([
-  ...[...baseFields, ...laterFields].map(([name]) => name),
-  ...derivedMembers,
-]);
-
-function encodeHeader(header: Json, appended: readonly string[]): Uint8Array | undefined {
+function encodeHeader(
+  header: Json,
+  form: HeaderForm,
+  appended: readonly string[] = [],
+): Buffer | undefined {
   const writer = new RlpWriter();
   writer.list(() => {
-    for (const field of baseFields) writeField(writer, header, field);
-    for (const field of laterFields)
-      if (!isAbsent(header[field[0]])) writeField(writer, header, field);
+    writeForm(writer, header, form);
     // Only an odd number of digits shows that a text is a number, which has no leading zeros, and not bytes.
     for (const text of appended)
       if (text.length % 2 === 1) writer.quantity(text);
@@ -198,21 +205,19 @@ function encodeHeader(header: Json, appended: readonly string[]): Uint8Array | u
   return writer.since(0);
 }
 
-function writeField(writer: RlpWriter, header: Json, [name, kind]: Field): void {
-  const value = header[name];
-  if (kind === "quantity") writer.quantity(value);
-  else if (kind === "data") writer.data(value);
-  else writer.data(value, kind);
-}
-
-/** The hex values of unknown members; only the first six, to limit the attempts. */
-const unknownMembers = (header: Json): string[] =>
-  Object.entries(header)
-    .filter(([name]) => !standardMembers.has(name))
+/** The hex values of members that the form lacks; only the first six, to limit the attempts. */
+function unknownMembers(header: Json, { fields, later = [] }: HeaderForm): string[] {
+  const known = new Set([
+    ...[...fields, ...later].flatMap(([name]) => name.split("|")),
+    ...derivedMembers,
+  ]);
+  return Object.entries(header)
+    .filter(([name]) => !known.has(name))
     .map(([, value]) => value)
     .filter((value) => typeof value === "string")
     .filter((value) => value.length < 4096 && /^0x[0-9a-f]*$/i.test(value))
     .slice(0, 6);
+}
 
 /** All runs of neighbours, at most 21, because derived members may stand among new fields. */
 const runsOf = (texts: readonly string[]): string[][] =>

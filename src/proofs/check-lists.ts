@@ -1,18 +1,31 @@
 // Checks transactions, receipts and logs against the roots and the bloom of the header.
 
+import type { BlockRules, Fit } from "../evm/chains/block-rules.ts";
 import { keccak256 } from "../evm/keccak.ts";
-import { eachInSteps, type Work } from "../lib/turns.ts";
-import { BlockBloom, hasBitsBeyond } from "./bloom.ts";
+import { numberIn } from "../evm/values.ts";
+import type { Work } from "../lib/turns.ts";
+import { BlockBloom } from "./bloom.ts";
+import {
+  canBeEncoded,
+  encodeByForms,
+  encodeReceipt,
+  encodeTransaction,
+  ethereumType,
+  formsOf,
+  isSigned,
+  nameOfType,
+  typeByteOf,
+} from "./encode.ts";
 import {
   compare,
   differs,
   isAbsent,
-  isJson,
   type Json,
   type PartProof,
   proven,
   sameHex,
   shown,
+  softer,
   unproven,
 } from "./json.ts";
 import { hashTrie } from "./ordered-trie.ts";
@@ -27,58 +40,137 @@ export type BlockLists = {
   readonly receipts: readonly Json[] | undefined;
 };
 
+/** The rules of the block's chain, as far as the proof of its header lets them be certain. */
+export type ListRules = {
+  readonly rules: BlockRules;
+  readonly fit: BlockRules["fit"];
+};
+
+export type CheckedTransactions = {
+  readonly partProof: PartProof;
+  /** The indexes of transactions that are not Ethereum's: of other types, or not signed. */
+  readonly foreign: ReadonlySet<number>;
+  /** The indexes of transactions that are neither in the roots nor in the bloom. */
+  readonly leftOut: ReadonlySet<number>;
+};
+
 /** Items checked between two pauses: well under a millisecond's work. */
 const STEP = 64;
 
-/** Also reports whether some transaction has a type unknown to Ethereum, or no signature. */
 export function* checkTransactions(
   transactions: readonly Transaction[],
   block: Json,
-  isForeignHeader: boolean,
-): Work<{ partProof: PartProof; hasForeign: boolean }> {
+  options: ListRules,
+): Work<CheckedTransactions> {
+  const { leftOut: kind } = options.rules;
+  // Bor appends the state sync to the block's transactions.
+  const notLast = kind === "state sync" ? "none" : kind;
+  const last = transactions.length - 1;
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
-  let hasForeign = false;
+  const [foreign, leftOut] = [new Set<number>(), new Set<number>()];
+  let failure: PartProof = proven;
   for (const [index, transaction] of transactions.entries()) {
     if (index % STEP === STEP - 1) yield;
+    if (isLeftOut(transaction, block, index === last ? kind : notLast)) {
+      leftOut.add(index);
+      foreign.add(index);
+      continue;
+    }
     if (typeof transaction === "string") continue;
-    hasForeign ||= isForeignTransaction(transaction);
-    const bytes = encodeTransaction(transaction, writer);
-    if (!bytes) continue;
-    encoded.push(bytes);
-    if (!sameHex(transaction["hash"], keccak256(bytes)))
-      return {
-        partProof: differs(`transaction ${index} does not have its hash`, isForeignHeader),
-        hasForeign,
-      };
+    const standard = encodeTransaction(transaction, writer);
+    const isStandard = standard && sameHex(transaction["hash"], keccak256(standard));
+    if (!isStandard || !isSigned(transaction)) foreign.add(index);
+    const bytes = isStandard ? standard : encodeByForms(transaction, options.rules, writer);
+    if (bytes) encoded.push(bytes);
+    else failure = worse(failure, whyNotEncoded(transaction, index, standard, options));
+    if (failure.kind === "failed") return { partProof: failure, foreign, leftOut };
   }
-  const isWhole = encoded.length === transactions.length;
-  const partProof = isWhole
-    ? compare(block["transactionsRoot"], yield* hashTrie(encoded), isForeignHeader)
-    : unproven;
-  return { partProof, hasForeign };
+  if (encoded.length + leftOut.size < transactions.length)
+    return { partProof: failure === proven ? unproven : failure, foreign, leftOut };
+  const fit = transactions.some((each) => isUntried(each, options.rules))
+    ? softer(options.fit.transactions)
+    : options.fit.transactions;
+  const root = compare(block["transactionsRoot"], yield* hashTrie(encoded), fit);
+  return { partProof: besides(leftOut, root), foreign, leftOut };
 }
 
-/** Whether the transaction is of Optimism, Arbitrum, Polygon or another network whose bridge puts it into blocks. */
-export const isForeignTransaction = (transaction: Json): boolean =>
-  knownType(transaction["type"]) === undefined || !isSigned(transaction);
+/** Whether a node shows the transaction in the block although neither roots nor bloom cover it. */
+function isLeftOut(transaction: Transaction, block: Json, kind: BlockRules["leftOut"]): boolean {
+  if (kind === "none") return false;
+  if (kind === "free of charge")
+    return typeof transaction !== "string" && transaction["gasPrice"] === "0x0";
+  const hash = typeof transaction === "string" ? transaction : transaction["hash"];
+  return sameHex(hash, stateSyncHash(block));
+}
+
+/** Bor's hash of the transaction that stands for the messages from Ethereum. */
+function stateSyncHash({ number, hash }: Json): string | undefined {
+  const height = numberIn(number);
+  if (height === undefined || typeof hash !== "string") return undefined;
+  const digits = height.toString(16).padStart(16, "0");
+  const prefix = Buffer.from("matic-bor-receipt-");
+  return keccak256(Buffer.concat([prefix, Buffer.from(`${digits}${hash.slice(2)}`, "hex")]));
+}
+
+/** The proof of a transaction that does not have its hash by any form; `standard` is its encoding as Ethereum's. */
+function whyNotEncoded(
+  transaction: Json,
+  index: number,
+  standard: Uint8Array | undefined,
+  { rules, fit }: ListRules,
+): PartProof {
+  const isEthereums = ethereumType(transaction["type"]) !== undefined && isSigned(transaction);
+  // Type numbers collide between chains, so elsewhere a form that does not fit is that of another chain.
+  const isOwn = fit.transactions === "must" && formsOf(transaction, rules.transactions).length > 0;
+  if (!isEthereums && !isOwn) return unproven;
+  const canBeHashed = isEthereums ? standard !== undefined : canBeEncoded(transaction, rules);
+  if (!canBeHashed)
+    return differs(`transaction ${index} cannot be encoded`, softer(fit.transactions));
+  const isUnsure = !isEthereums && isUntried(transaction, rules);
+  const reason = `transaction ${index} does not have its hash`;
+  return differs(reason, isUnsure ? softer(fit.transactions) : fit.transactions);
+}
+
+const isUntried = (transaction: Transaction, { untried }: BlockRules): boolean =>
+  untried.length > 0 &&
+  typeof transaction !== "string" &&
+  untried.includes(nameOfType(transaction["type"]));
+
+const ranks = ["proven", "unproven", "odd", "failed"] as const;
+
+const worse = (one: PartProof, other: PartProof): PartProof =>
+  ranks.indexOf(other.kind) > ranks.indexOf(one.kind) ? other : one;
+
+/** A part is not proven whole where nodes show more than it covers. */
+const besides = (leftOut: ReadonlySet<number>, partProof: PartProof): PartProof =>
+  leftOut.size > 0 && partProof.kind === "proven" ? unproven : partProof;
 
 export function* checkReceipts(
   { block, transactions, receipts }: BlockLists,
-  isForeign: boolean,
+  { leftOut }: Pick<CheckedTransactions, "leftOut">,
+  { rules, fit }: ListRules,
 ): Work<PartProof> {
   if (!receipts) return unproven;
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
+  let isGuess = false;
   for (const [index, receipt] of receipts.entries()) {
     if (index % STEP === STEP - 1) yield;
-    const type = knownType(typeOf(receipt, transactions[index]));
-    if (type === undefined) return unproven;
-    const bytes = yield* encodeReceipt(receipt, type, writer);
-    if (!bytes) return differs(`receipt ${index} cannot be encoded`, isForeign);
+    if (leftOut.has(index)) continue;
+    const type = typeOf(receipt, transactions[index]);
+    const byte = typeByteOf(type);
+    if (byte === undefined) return unproven;
+    const name = nameOfType(type);
+    const more = Object.hasOwn(rules.receipts, name) ? rules.receipts[name] : undefined;
+    // Nearly all chains encode receipts of their own types as Ethereum does. Only the root can tell.
+    isGuess ||= ethereumType(type) === undefined && !Object.hasOwn(rules.transactions, name);
+    const bytes = yield* encodeReceipt(receipt, { byte, more }, writer);
+    if (!bytes) return differs(`receipt ${index} cannot be encoded`, softer(fit.receipts));
     encoded.push(bytes);
   }
-  return compare(block["receiptsRoot"], yield* hashTrie(encoded), isForeign);
+  const root = yield* hashTrie(encoded);
+  return besides(leftOut, compare(block["receiptsRoot"], root, isGuess ? "may" : fit.receipts));
 }
 
 /** The receipt's type, or that of its transaction: old nodes write receipts without a type. */
@@ -88,181 +180,23 @@ function typeOf({ type }: Json, transaction: Transaction | undefined): unknown {
 }
 
 export function* checkBloom(
-  block: Json,
-  receipts: readonly Json[] | undefined,
-  isForeign: boolean,
+  { block, receipts }: Pick<BlockLists, "block" | "receipts">,
+  { leftOut }: Pick<CheckedTransactions, "leftOut">,
+  fit: Fit,
 ): Work<PartProof> {
   if (!receipts) return unproven;
   const bloom = new BlockBloom();
-  let partProof = proven;
   for (const [index, receipt] of receipts.entries()) {
     if (index % STEP === STEP - 1) yield;
+    if (leftOut.has(index)) continue;
     const computed = yield* bloom.add(receipt["logs"]);
-    const one = compareBloom(receipt["logsBloom"], computed, `receipt ${index}`, isForeign);
-    if (one.kind === "failed") return one;
-    if (one.kind === "unproven") partProof = unproven;
+    const one = compareBloom(receipt["logsBloom"], computed, `receipt ${index}`, fit);
+    if (one.kind !== "proven") return one;
   }
-  const whole = compareBloom(block["logsBloom"], bloom.ofBlock(), "block", isForeign);
-  return whole.kind === "proven" ? partProof : whole;
+  return besides(leftOut, compareBloom(block["logsBloom"], bloom.ofBlock(), "block", fit));
 }
 
-/** On some networks blooms lack some logs, but no bloom may contain logs that do not exist. */
-function compareBloom(
-  stated: unknown,
-  computed: string,
-  owner: string,
-  isForeign: boolean,
-): PartProof {
-  if (sameHex(stated, computed)) return proven;
-  const reason = `the bloom of the ${owner} is not that of its logs: ${shown(stated)}`;
-  return differs(reason, isForeign && !hasBitsBeyond(stated, computed));
-}
-
-// The encoding of a signed transaction that its hash and the transactions root cover.
-
-/** The number of a type whose encoding is known, else undefined. Old nodes leave the type out. */
-function knownType(type: unknown): number | undefined {
-  if (isAbsent(type)) return 0;
-  const known = typeof type === "string" ? typesByText.indexOf(type) : -1;
-  return known < 0 ? undefined : known;
-}
-
-/** Bridges and rollups put unsigned transactions into blocks, to which the rules here do not apply. */
-const isSigned = ({ r, s }: Json): boolean => !(isZero(r) && isZero(s));
-
-/** The bytes that the transaction's hash covers; undefined when its type or a field is not as in Ethereum. */
-export function encodeTransaction(transaction: Json, writer: RlpWriter): Uint8Array | undefined {
-  const type = knownType(transaction["type"]);
-  if (type === undefined || !isSigned(transaction)) return undefined;
-  writer.rewind(0);
-  if (type > 0) writer.raw(Uint8Array.of(type));
-  writer.list(() => writeFields[type]?.(writer, transaction));
-  const bytes = writer.since(0);
-  return bytes && new Uint8Array(bytes); // `Uint8Array.from` takes four times as long
-}
-
-const typesByText = ["0x0", "0x1", "0x2", "0x3", "0x4"];
-
-type Write = (writer: RlpWriter, transaction: Json) => void;
-
-const writeLegacy: Write = (writer, transaction) => {
-  writer.quantity(transaction["nonce"]);
-  writer.quantity(transaction["gasPrice"]);
-  writeCall(writer, transaction);
-  writer.quantity(transaction["v"]);
-  writer.quantity(transaction["r"]);
-  writer.quantity(transaction["s"]);
-};
-
-// EIP-2930
-const writeWithAccessList: Write = (writer, transaction) => {
-  writer.quantity(transaction["chainId"]);
-  writer.quantity(transaction["nonce"]);
-  writer.quantity(transaction["gasPrice"]);
-  writeCall(writer, transaction);
-  writeAccessList(writer, transaction["accessList"]);
-  writeSignature(writer, transaction);
-};
-
-// EIP-1559, and the fields that later types put before the signature
-const writeWithFees =
-  (writeMore: Write): Write =>
-  (writer, transaction) => {
-    writer.quantity(transaction["chainId"]);
-    writer.quantity(transaction["nonce"]);
-    writer.quantity(transaction["maxPriorityFeePerGas"]);
-    writer.quantity(transaction["maxFeePerGas"]);
-    writeCall(writer, transaction);
-    writeAccessList(writer, transaction["accessList"]);
-    writeMore(writer, transaction);
-    writeSignature(writer, transaction);
-  };
-
-// EIP-4844
-const writeBlobs: Write = (writer, transaction) => {
-  writer.quantity(transaction["maxFeePerBlobGas"]);
-  writer.listOf(transaction["blobVersionedHashes"], (hash) => writer.data(hash, 32));
-};
-
-// EIP-7702
-const writeAuthorizations: Write = (writer, transaction) =>
-  writer.listOf(transaction["authorizationList"], (item) => {
-    const authorization = isJson(item) ? item : {};
-    writer.list(() => {
-      writer.quantity(authorization["chainId"]);
-      writer.data(authorization["address"], 20);
-      writer.quantity(authorization["nonce"]);
-      writeSignature(writer, authorization);
-    });
-  });
-
-const writeFields: readonly Write[] = [
-  writeLegacy,
-  writeWithAccessList,
-  writeWithFees(() => {}),
-  writeWithFees(writeBlobs),
-  writeWithFees(writeAuthorizations),
-];
-
-function writeCall(writer: RlpWriter, { gas, to, value, input, data }: Json): void {
-  writer.quantity(gas);
-  if (isAbsent(to)) writer.data("0x");
-  else writer.data(to, 20);
-  writer.quantity(value);
-  writer.data(isAbsent(input) ? data : input);
-}
-
-const writeAccessList = (writer: RlpWriter, accessList: unknown): void =>
-  writer.listOf(accessList, (item) => {
-    const { address, storageKeys } = isJson(item) ? item : {};
-    writer.list(() => {
-      writer.data(address, 20);
-      writer.listOf(storageKeys, (key) => writer.data(key, 32));
-    });
-  });
-
-function writeSignature(writer: RlpWriter, { yParity, v, r, s }: Json): void {
-  writer.quantity(isAbsent(yParity) ? v : yParity);
-  writer.quantity(r);
-  writer.quantity(s);
-}
-
-const isZero = (text: unknown): boolean =>
-  isAbsent(text) || (typeof text === "string" && text.length <= 66 && /^0x0*$/.test(text));
-
-// The encoding of a receipt that the receipts root covers.
-
-/** @returns undefined when a field cannot be encoded. */
-export function* encodeReceipt(
-  receipt: Json,
-  type: number,
-  writer: RlpWriter,
-): Work<Uint8Array | undefined> {
-  const { logs } = receipt;
-  if (!Array.isArray(logs)) return undefined;
-  writer.rewind(0);
-  if (type > 0) writer.raw(Uint8Array.of(type));
-  const start = writer.position;
-  writeOutcome(receipt, writer);
-  writer.quantity(receipt["cumulativeGasUsed"]);
-  writer.data(receipt["logsBloom"], 256);
-  const firstLog = writer.position;
-  yield* eachInSteps(logs, (log) => writeLog(isJson(log) ? log : {}, writer));
-  writer.enlist(firstLog);
-  writer.enlist(start);
-  const bytes = writer.since(0);
-  return bytes && new Uint8Array(bytes); // `Uint8Array.from` takes four times as long
-}
-
-/** Before Byzantium the state root after the transaction; since then the status. */
-function writeOutcome({ root, status }: Json, writer: RlpWriter): void {
-  if (isAbsent(root) || root === "0x") writer.quantity(status);
-  else writer.data(root, 32);
-}
-
-const writeLog = ({ address, topics, data }: Json, writer: RlpWriter): void =>
-  writer.list(() => {
-    writer.data(address, 20);
-    writer.listOf(topics, (topic) => writer.data(topic, 32));
-    writer.data(data);
-  });
+const compareBloom = (stated: unknown, computed: string, owner: string, fit: Fit): PartProof =>
+  sameHex(stated, computed)
+    ? proven
+    : differs(`the bloom of the ${owner} is not that of its logs: ${shown(stated)}`, fit);

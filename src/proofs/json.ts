@@ -1,4 +1,5 @@
 // Reads JSON that a node wrote without trusting it.
+import type { Fit } from "../evm/chains/block-rules.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -28,16 +29,21 @@ export type PartProof =
   | { readonly kind: "proven" }
   /** The part is foreign to Ethereum, or was not fetched: it may be right or wrong. */
   | { readonly kind: "unproven" }
+  /** The part does not fit the rules of Ethereum, where nothing shows that these rules apply. */
+  | { readonly kind: "odd"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
 export const proven: PartProof = { kind: "proven" };
 export const unproven: PartProof = { kind: "unproven" };
 
-/** A difference counts as a lie only if Ethereum's rules are known to apply. */
-export const differs = (reason: string, isForeign: boolean): PartProof =>
-  isForeign ? unproven : { kind: "failed", reason };
+/** A difference is a lie where the part must fit, odd where it should, and nothing where it may. */
+export function differs(reason: string, fit: Fit): PartProof {
+  if (fit === "may") return unproven;
+  return { kind: fit === "must" ? "failed" : "odd", reason };
+}
 
-export const compare = (stated: unknown, computed: string, isForeign: boolean): PartProof =>
-  sameHex(stated, computed)
-    ? proven
-    : differs(`says ${shown(stated)}, is ${shown(computed)}`, isForeign);
+/** As `fit`, but nothing is a lie. */
+export const softer = (fit: Fit): Fit => (fit === "must" ? "should" : fit);
+
+export const compare = (stated: unknown, computed: string, fit: Fit): PartProof =>
+  sameHex(stated, computed) ? proven : differs(`says ${shown(stated)}, is ${shown(computed)}`, fit);

@@ -34,30 +34,43 @@ const hashed = (fields: Json): Json => ({
   transactions: [],
 });
 
-const known = { headers: "known" } as const;
-const unknown = { headers: "unknown" } as const;
+const known = { chainId: 1337 };
+const unlisted = { chainId: 424_242 };
 
-describe("a header of a network not known here", () => {
+describe("a header without its hash", () => {
   const foreign = { ...hashed(header), hash: word("9"), sealFields: ["0x01"] };
+  const odd = { part: "header hash", reason: expect.stringContaining("says 0x9999") };
 
-  it("is unproven until a header of the network was proven", () => {
-    expect(proveBlock({ block: foreign, receipts: [] }, unknown)).toEqual({
-      kind: "proven",
-      unproven: ["header hash"],
-    });
+  it("is odd on a chain that is not listed, whatever members it has", () => {
+    const { sealFields: _, ...plain } = foreign;
+    for (const block of [foreign, plain])
+      expect(proveBlock({ block, receipts: [] }, unlisted)).toEqual({
+        kind: "proven",
+        unproven: ["header hash"],
+        odd: [odd],
+      });
+  });
+
+  it("is a lie where it is known how the chain hashes its headers", () => {
     expect(proveBlock({ block: foreign, receipts: [] }, known)).toMatchObject({
+      kind: "failed",
       part: "header hash",
     });
   });
 
-  it("is a lie where it has nothing of its own, unless the network is known to hash otherwise", () => {
-    const { sealFields: _, ...plain } = foreign;
-    expect(proveBlock({ block: plain, receipts: [] }, unknown)).toMatchObject({
-      part: "header hash",
-    });
-    expect(proveBlock({ block: plain, receipts: [] }, { headers: "foreign" })).toEqual({
+  it("is not expected to have it where nobody could repeat how the chain hashes", () => {
+    expect(proveBlock({ block: foreign, receipts: [] }, { chainId: 250 })).toEqual({
       kind: "proven",
       unproven: ["header hash"],
+      odd: [],
+    });
+  });
+
+  it("is odd where it lacks a member, since nothing contradicts it", () => {
+    const { mixHash: _, ...rest } = hashed(header);
+    expect(proveBlock({ block: rest, receipts: [] }, known)).toMatchObject({
+      kind: "proven",
+      odd: [{ part: "header hash" }],
     });
   });
 });
@@ -74,7 +87,11 @@ it("proves a header with fields of a fork to come at its end", () => {
   });
   const hash = keccak256(writer.since(0) ?? Buffer.of());
   const block = { ...hashed(base), mood: "good", rootToCome: word("5"), countToCome: "0x0", hash };
-  expect(proveBlock({ block, receipts: [] }, known)).toEqual({ kind: "proven", unproven: [] });
+  expect(proveBlock({ block, receipts: [] }, known)).toEqual({
+    kind: "proven",
+    unproven: [],
+    odd: [],
+  });
 });
 
 describe("a block with a transaction that nobody signed", () => {
@@ -92,16 +109,26 @@ describe("a block with a transaction that nobody signed", () => {
     expect(proveBlock({ block: withTransaction(transaction) }, known)).toEqual({
       kind: "proven",
       unproven: ["transactions root", "receipts root", "logs bloom"],
+      odd: [],
     });
   });
 
   it("may keep a root of something else in place of withdrawals, as Optimism does since Isthmus", () => {
     const fields = { baseFeePerGas: "0x1", withdrawalsRoot: word("7"), withdrawals: [] };
     const { transactions, ...rest } = withTransaction({ type: "0x7e" }, fields);
-    expect(proveBlock({ block: { ...rest, transactions } }, known)).toMatchObject({
-      unproven: expect.arrayContaining(["withdrawals root"]),
+    const block = { ...rest, transactions };
+    const parts = ["transactions root", "receipts root", "logs bloom"];
+    expect(proveBlock({ block }, { chainId: 10 })).toMatchObject({ unproven: parts });
+    expect(proveBlock({ block }, unlisted)).toMatchObject({
+      unproven: [...parts, "withdrawals root"],
+      odd: [],
     });
-    expect(proveBlock({ block: { ...rest, transactions: [] } }, known)).toMatchObject({
+    expect(proveBlock({ block }, known)).toMatchObject({
+      kind: "failed",
+      part: "withdrawals root",
+    });
+    const withOne = { ...block, withdrawals: [{ index: "0x0" }] };
+    expect(proveBlock({ block: withOne }, { chainId: 10 })).toMatchObject({
       kind: "failed",
       part: "withdrawals root",
     });
@@ -118,7 +145,7 @@ it.each([
   { transactions: [null] },
   { transactions: "0x" },
 ])("fails for %j", (block) => {
-  expect(proveBlock({ block: block as unknown as Json }, unknown).kind).toBe("failed");
+  expect(proveBlock({ block: block as unknown as Json }, unlisted).kind).toBe("failed");
 });
 
 describe("receipts of before Byzantium without their root, as Erigon gives them", () => {
@@ -137,21 +164,19 @@ describe("receipts of before Byzantium without their root, as Erigon gives them"
   const receipts: Json[] = [{ ...place, ...gas, status: "0x1" }];
 
   it("are unproven where it is known that they should have one", () => {
-    expect(proveBlock({ block, receipts }, { ...known, byzantium: 0x11 })).toEqual({
+    expect(proveBlock({ block, receipts }, { chainId: 1 })).toEqual({
       kind: "proven",
       unproven: ["transactions root", "receipts root"],
+      odd: [],
     });
   });
 
   it("are a lie in every other block", () => {
-    expect(proveBlock({ block, receipts }, { ...known, byzantium: 0x10 })).toMatchObject({
+    expect(proveBlock({ block, receipts }, { chainId: 1337 })).toMatchObject({
       part: "receipts root",
     });
     expect(
-      proveBlock(
-        { block, receipts: [{ ...receipts[0], root: word("7") }] },
-        { ...known, byzantium: 0x11 },
-      ),
+      proveBlock({ block, receipts: [{ ...receipts[0], root: word("7") }] }, { chainId: 1 }),
     ).toMatchObject({ part: "receipts root" });
   });
 });

@@ -5,7 +5,7 @@ import { keccak256 } from "../../../src/evm/keccak.ts";
 import { toQuantity } from "../../../src/evm/values.ts";
 import { atOnce } from "../../../src/lib/turns.ts";
 import { headerHash } from "../../../src/proofs/check-header.ts";
-import { encodeReceipt, encodeTransaction } from "../../../src/proofs/check-lists.ts";
+import { encodeReceipt, encodeTransaction } from "../../../src/proofs/encode.ts";
 import { RlpWriter } from "../../../src/proofs/rlp-writer.ts";
 import { orderedTrieRoot } from "../at-once.ts";
 
@@ -46,7 +46,7 @@ export function hugeBlock(made: {
   const outcome = { status: "0x1", logsBloom: NO_BLOOM, logs: [] };
   const receipts = indexes.map((index) => {
     const receipt = { ...outcome, cumulativeGasUsed: toQuantity((index + 1) * GAS) };
-    return Uint8Array.from(atOnce(encodeReceipt(receipt, 0, writer)) ?? []);
+    return Uint8Array.from(atOnce(encodeReceipt(receipt, { byte: 0 }, writer)) ?? []);
   });
   const header = {
     ...{ parentHash, sha3Uncles: NO_UNCLES, miner: TO, stateRoot: `0x${"55".repeat(32)}` },

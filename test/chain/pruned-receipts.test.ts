@@ -63,8 +63,8 @@ const NETWORKS = {
   "failing-last": ["pruned", "failing"],
 } as const;
 type Name = keyof typeof NETWORKS;
-const all = Object.keys(NETWORKS) as Name[];
-const names = all.filter((name) => !name.startsWith("failing"));
+const everyName = Object.keys(NETWORKS) as Name[];
+const names = everyName.filter((name) => !name.startsWith("failing"));
 const hasReceipts = (name: Name): boolean =>
   NETWORKS[name].some((node) => node === "whole" || node === "short");
 
@@ -92,7 +92,7 @@ describe("a block whose receipts a node does not give at once", () => {
       return [name, { family: "evm", chainId: 1, window: { blocks: WINDOW }, upstreams }] as const;
     });
     gateway = await startGatewayProcess({ networks: Object.fromEntries(networks) });
-    for (const name of all)
+    for (const name of everyName)
       await until(`${name} is followed`, async () => {
         const { source } = await call(name, "eth_getBlockByNumber", ["latest", false]);
         return source === "store";

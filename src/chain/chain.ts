@@ -25,7 +25,7 @@ import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import { CALLED_OFF, type WriterThread } from "./thread/writer-thread.ts";
-import { type IngestBlock, ingestHere, type StoreWriting } from "./writing.ts";
+import { type IngestBlock, type IngestedBlock, ingestHere, type StoreWriting } from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -345,7 +345,7 @@ export class Chain implements ChainWriter {
   async #fetch(reference: Reference): Promise<Fetching> {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
-    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
+    const found = await this.#source.fetchOld(reference, pool.bestForBlocks(), signal);
     // In the mode `strict` the call fails then, and does not go to a node, whose answer nothing would prove.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
@@ -354,6 +354,7 @@ export class Chain implements ChainWriter {
     const { hash } = record;
     const { number } = record.outline;
     if ("number" in reference && (await this.#isContested(number, hash))) return "unproven";
+    if (this.#isStrange(record)) return "unproven";
     if (number > (this.#head?.number ?? -1)) {
       await this.views.reach(number, signal);
       return this.#ifStored(hash) ?? "unknown";
@@ -361,6 +362,12 @@ export class Chain implements ChainWriter {
     const isOld = "number" in reference && number < (this.#store.tables.tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
     return this.#ifStored(hash) ?? "unanswered";
+  }
+
+  /** Whether the block has a header without proof, in the window of a chain whose headers are proven. */
+  #isStrange({ outline: { number, proof } }: IngestedBlock): boolean {
+    const areProven = this.#prover.rules()?.headers === "known";
+    return areProven && proof === "none" && number >= (this.#store.tables.tail ?? 0);
   }
 
   /** Whether a node has another block at this number. The store cannot tell: old blocks are not linked to its chain. */

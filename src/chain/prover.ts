@@ -30,6 +30,7 @@ export class Prover {
   #isDistrusted = false;
   #mode: ProofMode;
   readonly #byzantium: number | undefined;
+  readonly #isKnownChain: boolean;
   readonly #network: string;
   readonly #parts: ProverParts;
 
@@ -38,13 +39,29 @@ export class Prover {
     this.#mode = options.mode;
     this.#byzantium = BYZANTIUM.get(options.chainId);
     this.#parts = parts;
-    const noted = KNOWN_CHAINS.has(options.chainId) ? "known" : parts.store.tables.note(NOTE);
+    this.#isKnownChain = KNOWN_CHAINS.has(options.chainId);
+    const noted = this.#isKnownChain ? "known" : parts.store.tables.note(NOTE);
     this.#headers = noted === "known" || noted === "foreign" ? noted : "unknown";
+  }
+
+  /** Whether blocks whose proof is not full are refused. */
+  get isStrict(): boolean {
+    return this.#mode === "strict";
   }
 
   /** Sets the mode for blocks that are ingested from now on. */
   setMode(mode: ProofMode): void {
     this.#mode = mode;
+  }
+
+  /**
+   * The rules for a block below the window. On a chain that is not known by its ID, the first proven header says
+   * nothing about old ones: they may have another encoding (the headers of Celo before it was an L2, for example).
+   */
+  rulesOfOld(): NetworkRules | undefined {
+    const rules = this.rules();
+    if (!rules || this.#isKnownChain || this.isStrict) return rules;
+    return { ...rules, headers: "unknown" };
   }
 
   /** The rules of the proof of a block now; undefined when blocks are not proven. */
@@ -61,9 +78,10 @@ export class Prover {
     // The network may have an encoding of its own. One node alone cannot show that: `BlockSource` asks all nodes.
     if (this.#headers === "unknown" && !isHeaderProven)
       return { part: "header hash", reason: "the hash follows no known encoding" };
-    if (this.#mode === "strict" && proof.unproven.length > 0) {
+    if (this.#mode === "strict" && levelOf(proof) !== "full") {
       const reason = "the part cannot be proven, and the network's proof is strict";
-      return { part: proof.unproven.join(", "), reason };
+      const parts = new Set([...proof.unproven, ...proof.odd.map(({ part }) => part)]);
+      return { part: [...parts].join(", "), reason };
     }
     this.#parts.metrics.blockProven(this.#network, levelOf(proof), proof.unproven);
     return undefined;

@@ -33,9 +33,19 @@ export type BlockPart =
   | "withdrawals root"
   | "uncles hash";
 
+/** A part that does not fit the rules, where nothing proven contradicts it. */
+export type Oddity = { readonly part: BlockPart | "places"; readonly reason: string };
+
 export type Proof =
-  /** If `unproven` is empty, the block is the one that its hash names, except for data that no hash covers. */
-  | { readonly kind: "proven"; readonly unproven: readonly BlockPart[] }
+  /**
+   * If `unproven` and `odd` are empty, the block is the one that its hash names, except for data that no hash covers.
+   * A part in `odd` was checked and did not fit; a part in `unproven` alone is foreign to the rules, or was not fetched.
+   */
+  | {
+      readonly kind: "proven";
+      readonly unproven: readonly BlockPart[];
+      readonly odd: readonly Oddity[];
+    }
   | { readonly kind: "failed"; readonly part: BlockPart | "places"; readonly reason: string };
 
 export type NetworkRules = {
@@ -85,6 +95,7 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   return {
     kind: "proven",
     unproven: partProofs.filter(([, { kind }]) => kind === "unproven").map(([part]) => part),
+    odd: [],
   };
 }
 

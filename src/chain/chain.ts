@@ -254,12 +254,9 @@ export class Chain implements ChainWriter {
     this.#opening.closed();
   }
 
-  /** The reason why the chain cannot advance, in words; undefined while nothing stops the chain. */
+  /** Why the chain that callers see does not advance, in words; undefined while it does. */
   get whyStuck(): string | undefined {
-    const { oversizedBlock } = this.#follower;
-    return oversizedBlock === undefined
-      ? undefined
-      : `block ${oversizedBlock} is larger than limits.block allows and cannot be followed`;
+    return this.#follower.whyStuck;
   }
 
   // For the processes that read the store.

@@ -88,6 +88,8 @@ export class Advance {
   /** As `#denial`, for the claim of nodes that their chain shares no block with ours, or is far ahead of it. */
   readonly #strangeness: Confirmation;
   #obstacle: Obstacle | undefined;
+  /** The obstacle that the call of `to` under way has met. */
+  #met: Obstacle | undefined;
   readonly #network: string;
   readonly #parts: AdvanceParts;
 
@@ -103,17 +105,17 @@ export class Advance {
     return this.#denial.times > 0;
   }
 
-  /** Why the last call of `to` could not extend the chain; undefined after it could. */
+  /** Why the last call of `to` that ended could not extend the chain; undefined after it could. */
   get obstacle(): Obstacle | undefined {
     return this.#obstacle;
   }
 
   /** Extends the stored chain up to the target. @returns false when the node's blocks could not be fetched or used. */
   async to(target: Position, by: AdvanceBy): Promise<boolean> {
-    this.#obstacle = undefined;
+    this.#met = undefined;
     const isThere = (await this.#reach(target, by)) || (await this.#stepOver(target, by));
-    if (isThere) this.#obstacle = undefined;
-    else this.#obstruct(target.number, "does not link to the stored chain", "odd");
+    if (!isThere) this.#obstruct(target.number, "does not link to the stored chain", "odd");
+    this.#obstacle = isThere ? undefined : this.#met;
     return isThere;
   }
 
@@ -134,13 +136,13 @@ export class Advance {
     const fork = isHigher ? head : await this.#findFork(target, by.leader);
     if (fork === "none") return this.#beginAnew(target, by);
     if (fork !== "unclear" && (await this.#fill({ head, fork, target }, by))) return true;
-    const mayBeMissing = !this.#obstacle || this.#obstacle.kind === "missing";
+    const mayBeMissing = !this.#met || this.#met.kind === "missing";
     return mayBeMissing && this.#fillByParents(head, target, by);
   }
 
   /** Records why the chain does not advance; the lowest block counts. */
   #obstruct(block: number, reason: string, kind: Obstacle["kind"]): void {
-    if (!this.#obstacle || block < this.#obstacle.block) this.#obstacle = { block, reason, kind };
+    if (!this.#met || block < this.#met.block) this.#met = { block, reason, kind };
   }
 
   /** Whether a node that lags shows nevertheless that our head is a new one. */
@@ -152,7 +154,7 @@ export class Advance {
 
   /** Starts the store over above a block that cannot be taken in: it must not stop the chain for ever. */
   async #stepOver(target: Position, by: AdvanceBy): Promise<boolean> {
-    const stopped = this.#obstacle;
+    const stopped = this.#met;
     const { head } = this.#parts.store.tables;
     if (!by.isLate || !head || !stopped || stopped.kind === "refused" || stopped.block >= target.number)
       return false;

@@ -123,7 +123,7 @@ export class ViewSource {
     return this.view();
   }
 
-  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
+  /** Why calls are sent to the nodes, in words for a person: the chain cannot be followed, or the disk refuses writes. */
   get whyStopped(): string | undefined {
     return this.#parts.whyStopped();
   }

@@ -13,7 +13,7 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
-import type { ChainNews } from "./chain-reader.ts";
+import type { ChainNews, ChainRemarks } from "./chain-reader.ts";
 import { type ChainWriter, type FetchFailure, ViewSource } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
@@ -259,6 +259,11 @@ export class Chain implements ChainWriter {
     return this.#follower.whyStuck;
   }
 
+  get remarks(): ChainRemarks {
+    const { isPassingThrough, whyBehind } = this.#follower;
+    return { isPassingThrough, whyBehind, odd: this.#source.odd };
+  }
+
   // For the processes that read the store.
 
   /** Calls `listener` after each chain update. @returns A function that ends these calls. */
@@ -273,7 +278,7 @@ export class Chain implements ChainWriter {
       .flatMap(({ name, head, isOnOtherBranch }) =>
         head ? [{ node: name, head, isOnOtherBranch }] : [],
       );
-    const seen = { nodeHeads, head: this.#parts.freshness.news() };
+    const seen = { nodeHeads, head: this.#parts.freshness.news(), remarks: this.remarks };
     return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 

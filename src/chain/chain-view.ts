@@ -353,12 +353,24 @@ export class ChainView {
     const { store } = this.#parts;
     const { from, to } = query.range;
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const last = store.hashAt(to);
+      const last = hashAtOrBelow(to, store);
       const found = yield* searchLogs(query, { store });
-      if (last === undefined || store.hashAt(to) !== last || (store.tail ?? 0) > from) continue;
+      if (last === undefined || hashAtOrBelow(to, store) !== last || (store.tail ?? 0) > from)
+        continue;
       found?.keepFew();
       return found;
     }
     return undefined;
   }
+}
+
+/** The hash of the newest stored block up to a number, in the window: the number may be a height without a block. */
+function hashAtOrBelow(number: number, store: BlockTables): string | undefined {
+  const { tail, head } = store;
+  if (!head || number > head.number) return undefined;
+  for (let at = number; at >= (tail ?? head.number); at -= 1) {
+    const hash = store.hashAt(at);
+    if (hash !== undefined) return hash;
+  }
+  return undefined;
 }

@@ -185,7 +185,7 @@ function timesOf(store: BlockTimes, most: number, step: number): { gaps: number[
   for (let number = head?.number ?? 0; number >= last; number -= step) {
     const hash = store.hashAt(number);
     const outline = hash && store.outline(hash);
-    if (!outline) break;
+    if (!outline) continue; // a height without a block
     times.push(outline.timestamp);
   }
   const gaps = times.slice(1).map((time, index) => (times[index] ?? time) - time);

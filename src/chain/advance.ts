@@ -41,6 +41,8 @@ export type AdvanceBy = {
   readonly nodes: readonly AskedUpstream[];
   /** Whether the chain has not advanced for so long that it may begin anew above a block that cannot be taken in. */
   readonly isLate: boolean;
+  /** Ends the fetches of blocks between the head and the target. */
+  readonly signal: Signal;
 };
 
 /** Why the chain could not be extended. */
@@ -65,6 +67,8 @@ const AT_ONCE = 8;
  */
 const BEGUN_BELOW = 16;
 const BEGUN_BELOW_WITHIN_MS = 5_000;
+/** As `BEGUN_BELOW_WITHIN_MS`, above a block that cannot be taken in: calls go to the nodes until the store begins. */
+const BEGUN_ABOVE_WITHIN_MS = 1_000;
 /** The most blocks between the head and the target that are fetched one after the other, each by its child's parent hash. */
 const BY_PARENTS = 64;
 /** The timeouts when all nodes are asked, in milliseconds: a silent node must not delay the chain. */
@@ -90,12 +94,15 @@ export class Advance {
   #obstacle: Obstacle | undefined;
   /** The obstacle that the call of `to` under way has met. */
   #met: Obstacle | undefined;
+  /** Ends the fetches of the call of `to` under way. */
+  #fetching: Signal;
   readonly #network: string;
   readonly #parts: AdvanceParts;
 
   constructor({ network }: { readonly network: string }, parts: AdvanceParts) {
     this.#network = network;
     this.#parts = parts;
+    this.#fetching = parts.signal;
     this.#denial = new Confirmation(parts);
     this.#strangeness = new Confirmation(parts);
   }
@@ -105,7 +112,7 @@ export class Advance {
     return this.#denial.times > 0;
   }
 
-  /** Why the last call of `to` that ended could not extend the chain; undefined after it could. */
+  /** Why the last call of `to` that failed could not extend the chain; undefined again after a chain update. */
   get obstacle(): Obstacle | undefined {
     return this.#obstacle;
   }
@@ -113,9 +120,10 @@ export class Advance {
   /** Extends the stored chain up to the target. @returns false when the node's blocks could not be fetched or used. */
   async to(target: Position, by: AdvanceBy): Promise<boolean> {
     this.#met = undefined;
+    this.#fetching = by.signal;
     const isThere = (await this.#reach(target, by)) || (await this.#stepOver(target, by));
     if (!isThere) this.#obstruct(target.number, "does not link to the stored chain", "odd");
-    this.#obstacle = isThere ? undefined : this.#met;
+    if (!isThere) this.#obstacle = this.#met;
     return isThere;
   }
 
@@ -137,12 +145,15 @@ export class Advance {
     if (fork === "none") return this.#beginAnew(target, by);
     if (fork !== "unclear" && (await this.#fill({ head, fork, target }, by))) return true;
     const mayBeMissing = !this.#met || this.#met.kind === "missing";
-    return mayBeMissing && this.#fillByParents(head, target, by);
+    return mayBeMissing && !by.signal.aborted && this.#fillByParents(head, target, by);
   }
 
   /** Records why the chain does not advance; the lowest block counts. */
   #obstruct(block: number, reason: string, kind: Obstacle["kind"]): void {
-    if (!this.#met || block < this.#met.block) this.#met = { block, reason, kind };
+    // Where no node gives the target, nothing shows that the blocks below it exist.
+    const isClaim = kind === "claimed" && this.#met?.kind === "missing";
+    if (!this.#met || isClaim || (block < this.#met.block && this.#met.kind !== "claimed"))
+      this.#met = { block, reason, kind };
   }
 
   /** Whether a node that lags shows nevertheless that our head is a new one. */
@@ -158,6 +169,7 @@ export class Advance {
     const { head } = this.#parts.store.tables;
     if (!by.isLate || !head || !stopped || stopped.kind === "refused" || stopped.block >= target.number)
       return false;
+    this.#fetching = this.#parts.signal;
     if (!(await this.#startOver(target, by))) return false;
     const { block, reason } = stopped;
     this.#parts.log.error(
@@ -177,7 +189,7 @@ export class Advance {
       this.#obstruct(target.number, "is not known to the other nodes", "refused");
       return false;
     }
-    const [first = newest, ...added] = await this.#withBlocksBelow(newest, nodes);
+    const [first = newest, ...added] = await this.#withBlocksBelow(newest, by);
     if (signal.aborted) return false;
     await store.startAt(first);
     if (added.length > 0) await store.apply({ removed: 0, added });
@@ -185,18 +197,19 @@ export class Advance {
     return true;
   }
 
-  /** The block and linked blocks below it that nodes give within `BEGUN_BELOW_WITHIN_MS`, oldest first. */
+  /** The block and linked blocks below it that nodes give within a while, oldest first. */
   async #withBlocksBelow(
     newest: IngestedBlock,
-    nodes: readonly AskedUpstream[],
+    by: AdvanceBy,
   ): Promise<IngestedBlock[]> {
     const { source, store, clock, signal: closing } = this.#parts;
     const { number } = newest.outline;
     const count = Math.min(BEGUN_BELOW, store.size.windowBlocks - 1, number);
     const numbers = Array.from({ length: count }, (_, index) => number - 1 - index);
-    const { signal, done } = deadline(BEGUN_BELOW_WITHIN_MS, closing, clock);
+    const withinMs = by.isLate ? BEGUN_ABOVE_WITHIN_MS : BEGUN_BELOW_WITHIN_MS;
+    const { signal, done } = deadline(withinMs, closing, clock);
     const found = await mapConcurrently(numbers, AT_ONCE, (each) =>
-      source.fetch({ number: each }, nodes, signal),
+      source.fetch({ number: each }, inOrder(by), signal),
     );
     done();
     const blocks = [newest];
@@ -392,9 +405,11 @@ export class Advance {
     nodes: readonly AskedUpstream[],
     number: number,
   ): Promise<IngestedBlock | undefined> {
-    const found = await this.#parts.source.fetch(reference, nodes, this.#parts.signal);
+    const signal = this.#fetching;
+    const found = await this.#parts.source.fetch(reference, nodes, signal);
     if (found.kind === "found") return found.record;
-    this.#obstruct(number, wordsFor(found), kindOf(found, reference));
+    const why = signal.aborted ? "is not given by any node in time" : wordsFor(found);
+    this.#obstruct(number, why, kindOf(found, reference));
     return undefined;
   }
 
@@ -426,6 +441,7 @@ export class Advance {
   #tellUpdate(removed: number, reorganisation?: Reorganisation): void {
     const { store, log, metrics } = this.#parts;
     const { head } = store.tables;
+    this.#obstacle = undefined;
     this.#denial.end();
     this.#strangeness.end();
     if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");

@@ -110,7 +110,7 @@ export class Follower {
 
   /** Why the chain does not advance although it is shown to callers; undefined while it advances. */
   get whyStuck(): string | undefined {
-    return this.#isLive ? this.#whyObstructed() : undefined;
+    return this.#isLive && this.#progress.isBehind ? this.#whyObstructed() : undefined;
   }
 
   /** A node whose head is a window or more above ours, in words; undefined when there is none. */
@@ -225,11 +225,19 @@ export class Follower {
     }
     await writing.prepare();
     // A node that does not answer must not keep the network silent.
-    const cancel = this.#progress.whenLate(() => this.#passIfLate());
+    const attempt = new AbortController();
+    const end = (): void => attempt.abort();
+    this.#closing.signal.addEventListener("abort", end);
+    const cancel = this.#progress.whenLate(() => {
+      this.#passIfLate();
+      end();
+    });
     try {
-      return await this.#advance.to(head, { leader, nodes, isLate: this.#progress.isLate });
+      const { isLate } = this.#progress;
+      return await this.#advance.to(head, { leader, nodes, isLate, signal: attempt.signal });
     } finally {
       cancel();
+      this.#closing.signal.removeEventListener("abort", end);
     }
   }
 

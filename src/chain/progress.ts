@@ -84,10 +84,14 @@ export class Progress {
     this.#ahead = isFar ? { node: highest.node, head: highest.number, blocks } : undefined;
   }
 
-  /** Calls `listener` once when the chain becomes late, unless it advances. @returns A function that cancels this. */
+  /**
+   * Calls `listener` once when the chain becomes late, unless it advances; where it is late already, after a while that
+   * one more attempt gets. @returns A function that cancels this.
+   */
   whenLate(listener: () => void): () => void {
-    if (this.#behindSince === undefined || this.isLate) return () => undefined;
     const { clock } = this.#parts;
+    if (this.#behindSince === undefined) return () => undefined;
+    if (this.isLate) return clock.after(this.#graceMs / 2, listener);
     let cancel = (): void => undefined;
     const wait = (): void => {
       const since = this.#behindSince ?? clock.now();

@@ -6,6 +6,7 @@ import {
   OddNode,
   result,
 } from "../../test/support/followed-in-memory.ts";
+import { isWhole, ofBlock, UNUSABLE } from "../../test/support/oddities.ts";
 import { GeneratedChain } from "../../test/support/generated-chain.ts";
 
 let followed: FollowedInMemory | undefined;
@@ -117,41 +118,6 @@ describe("a node that claims a head far ahead that the others would have", () =>
   });
 });
 
-const ofBlock =
-  (number: number, reply: (method: string) => ReturnType<Odd>): Odd =>
-  ({ method, honest }) => {
-    const said = JSON.parse(honest) as { number?: string; blockNumber?: string }[] | null;
-    const first = (Array.isArray(said) ? said[0] : said) as Record<string, unknown> | null;
-    const at = first?.["blockNumber"] ?? first?.["number"];
-    return Number(at ?? -1) === number ? reply(method) : undefined;
-  };
-
-const isWhole = (method: string): boolean => method.startsWith("eth_getBlockBy");
-const isReceipt = (method: string): boolean => method.includes("Receipt");
-
-/** The ways in which block 60 cannot be taken in, without a lie. */
-const UNUSABLE: Readonly<Record<string, Odd>> = {
-  garbage: ({ method, params, honest }) =>
-    ofBlock(60, () => (isWhole(method) && params[1] ? result("{}") : undefined))({
-      ...{ method, params, honest },
-    }),
-  "no receipts": ofBlock(60, (method) => (isReceipt(method) ? result("null") : undefined)),
-  "receipts refused": ofBlock(60, (method) =>
-    isReceipt(method) ? { kind: "failed", reason: "internal error" } : undefined,
-  ),
-  "silence about receipts": ofBlock(60, (method) => (isReceipt(method) ? "silent" : undefined)),
-  "contradictory members": ({ method, params, honest }) =>
-    ofBlock(60, () =>
-      isWhole(method) && params[1] ? result(`{"Hash":"0x1",${honest.slice(1)}`) : undefined,
-    )({ method, params, honest }),
-  "too large": ({ method, params, honest }) =>
-    ofBlock(60, () =>
-      isWhole(method) && params[1]
-        ? ({ kind: "failed", reason: "too large", isTooLarge: true } as never)
-        : undefined,
-    )({ method, params, honest }),
-};
-
 describe("a block that cannot be taken in", () => {
   const table = Object.keys(UNUSABLE).flatMap((what) => [1, 2].map((nodes) => ({ what, nodes })));
 
@@ -159,7 +125,7 @@ describe("a block that cannot be taken in", () => {
     const model = chainOf(59);
     const nodes = nodesOver(model, Array.from({ length: row.nodes }, () => "at head"));
     const world = follow(nodes);
-    for (const node of nodes) node.odd = UNUSABLE[row.what] as Odd;
+    for (const node of nodes) node.odd = UNUSABLE[row.what]?.(60) as Odd;
     await world.pass(2_000);
     model.extend(1); // block 59
     await world.pass(BLOCK_MS);
@@ -208,7 +174,7 @@ describe("a block that cannot be taken in", () => {
     const nodes = nodesOver(model, ["at head", "at head"]);
     const world = follow(nodes);
     await world.pass(2_000);
-    (nodes[0] as OddNode).odd = UNUSABLE["garbage"] as Odd;
+    (nodes[0] as OddNode).odd = UNUSABLE["garbage"]?.(59) as Odd;
     await grow(world, model, 3);
     expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
     expect(world.lines.filter(({ msg }) => msg.includes("passed through"))).toEqual([]);

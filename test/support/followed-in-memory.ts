@@ -64,7 +64,9 @@ export class OddNode {
     const honest = number > this.head.number ? "null" : found;
     const reply = this.odd({ method, params, honest });
     if (reply === "silent" && !signal.aborted)
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      await new Promise((resolve) =>
+        signal.addEventListener("abort", () => resolve(undefined)),
+      );
     if (reply === "silent") return { kind: "failed", reason: "aborted" };
     return reply ?? result(honest);
   };

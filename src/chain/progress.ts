@@ -18,9 +18,9 @@ export type ProgressParts = {
 
 /**
  * The chain is late when it has not advanced for this many block times although a node has newer blocks; with bounds in
- * milliseconds, since the block time of a few blocks is a guess.
+ * milliseconds, since the block time of a few blocks is a guess. With the polls that comes to less than three block times.
  */
-const LATE_AFTER = { blocks: 2.5, leastMs: 2_000, mostMs: 30_000 };
+const LATE_AFTER = { blocks: 2, leastMs: 2_000, mostMs: 24_000 };
 
 export class Progress {
   /** Since when a node has had newer blocks and the chain did not advance, by the clock's `now`; undefined when none has. */

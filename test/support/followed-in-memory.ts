@@ -34,7 +34,6 @@ export class OddNode {
   lag: number | "stopped" = 0;
   odd: Odd = () => undefined;
   model: GeneratedChain;
-  calls = 0;
   readonly isMissing = (): boolean => false;
   readonly noteHead = (): void => undefined;
   readonly announcements = {
@@ -55,21 +54,22 @@ export class OddNode {
   }
 
   readonly ask = async (method: string, paramsJson: string, signal: Signal): Promise<Reply> => {
-    this.calls += 1;
-    const [first, ...rest] = JSON.parse(paramsJson) as unknown[];
+    const reply = this.reply(method, JSON.parse(paramsJson) as unknown[]);
+    if (reply !== "silent") return reply;
+    if (!signal.aborted)
+      await new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+    return { kind: "failed", reason: "aborted" };
+  };
+
+  /** The answer to a call, without the wait of a node that is silent. */
+  reply(method: string, [first, ...rest]: readonly unknown[]): Reply | "silent" {
     const params = [first === "latest" ? `0x${this.head.number.toString(16)}` : first, ...rest];
     const found = answerOf(this.model, method, params) ?? "null";
     const said = JSON.parse(found) as { number?: string; blockNumber?: string } | null;
     const number = Number(said?.number ?? said?.blockNumber ?? 0);
     const honest = number > this.head.number ? "null" : found;
-    const reply = this.odd({ method, params, honest });
-    if (reply === "silent" && !signal.aborted)
-      await new Promise((resolve) =>
-        signal.addEventListener("abort", () => resolve(undefined)),
-      );
-    if (reply === "silent") return { kind: "failed", reason: "aborted" };
-    return reply ?? result(honest);
-  };
+    return this.odd({ method, params, honest }) ?? result(honest);
+  }
 }
 
 /** The part of a store that a follower uses. */

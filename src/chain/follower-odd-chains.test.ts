@@ -74,7 +74,9 @@ async function tell({ seed, blockSeconds, lags, place, blocks }: Story): Promise
       model.extend(1);
       await pass(Math.max(blockMs, LEAST_MS));
     }
-    expect([world.head()?.hash, follower.isLive]).toEqual([model.head.hash, true]);
+    // A leader may be a block behind another node.
+    expect(world.head()?.number).toBeGreaterThanOrEqual(model.head.number - 1);
+    expect([follower.isLive, follower.whyStopped]).toEqual([true, undefined]);
   } finally {
     const closing = follower.close();
     await world.pass(100);

@@ -310,7 +310,7 @@ export class Follower {
       isDistrusted: this.#distrusted.has(node.name),
       isOnOtherBranch: this.#isOnOtherBranch(node),
     }));
-    const leader = chooseLeader(seen, this.#leader);
+    const leader = chooseLeader(seen, this.#progress.isSlow ? undefined : this.#leader);
     return nodes.find(({ name }) => name === leader);
   }
 

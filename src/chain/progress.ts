@@ -26,6 +26,8 @@ export class Progress {
   /** Since when a node has had newer blocks and the chain did not advance, by the clock's `now`; undefined when none has. */
   #behindSince: number | undefined;
   #isConfirmed = false;
+  /** The block time when it was measured last, in milliseconds. */
+  #blockMs = 0;
   #ahead: { readonly node: string; readonly head: number; readonly blocks: number } | undefined;
   /** Whether the log says that a node is far ahead. */
   #wasAhead = false;
@@ -44,8 +46,16 @@ export class Progress {
 
   /** Whether the chain has not advanced for some block times although a node has newer blocks. */
   get isLate(): boolean {
-    const since = this.#behindSince;
-    return since !== undefined && this.#parts.clock.now() - since >= this.#graceMs;
+    return this.#behindMs >= this.#graceMs;
+  }
+
+  /** As `isLate`, after half the time: then a leader that is a block behind another node is not waited for. */
+  get isSlow(): boolean {
+    return this.#behindMs >= this.#graceMs / 2;
+  }
+
+  get #behindMs(): number {
+    return this.#behindSince === undefined ? -1 : this.#parts.clock.now() - this.#behindSince;
   }
 
   /** Whether a node has our head as its newest block. */
@@ -77,6 +87,9 @@ export class Progress {
       { node: "", number: head?.number ?? -1, hash: "" },
     );
     const blocks = highest.number - (head?.number ?? -1);
+    const { tail = 0 } = store.tables;
+    // One block alone shows no block time; it may be the first of a window that begins anew.
+    if (head && head.number > tail) this.#blockMs = 2 * pollIntervalMs(store.tables);
     this.#isConfirmed = told.some(({ hash }) => hash === head?.hash);
     if (blocks === 0) this.#behindSince = undefined;
     else this.#behindSince ??= clock.now();
@@ -115,7 +128,6 @@ export class Progress {
 
   get #graceMs(): number {
     const { blocks, leastMs, mostMs } = LATE_AFTER;
-    const blockMs = 2 * pollIntervalMs(this.#parts.store.tables);
-    return Math.min(mostMs, Math.max(leastMs, blocks * blockMs));
+    return Math.min(mostMs, Math.max(leastMs, blocks * this.#blockMs));
   }
 }

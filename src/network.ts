@@ -300,7 +300,17 @@ export class Network {
     const isReady = why === undefined;
     const notes = [...this.notes(), ...(this.#source?.remarks.odd ?? []).map(oddText)];
     const more = notes.length > 0 ? { notes } : {};
-    return { network, family, chainId, isReady, whyNotReady: why, ...more, head, leader, upstreams };
+    return {
+      network,
+      family,
+      chainId,
+      isReady,
+      whyNotReady: why,
+      ...more,
+      head,
+      leader,
+      upstreams,
+    };
   }
 
   /** Why this network is not as it should be although it can serve, in words. */

@@ -66,7 +66,12 @@ it.each([
     want: undefined,
   },
   { why: "a gap", branch: [block(12, "y", "w")], onto: head, want: undefined },
-  { why: "a height without a block", branch: [block(12, "y", "x")], onto: head, want: { removed: 0 } },
+  {
+    why: "a height without a block",
+    branch: [block(12, "y", "x")],
+    onto: head,
+    want: { removed: 0 },
+  },
   { why: "the same number twice", branch: [block(10, "y", "x")], onto: head, want: undefined },
   {
     why: "a branch that is not linked",
@@ -90,12 +95,27 @@ it.each([
   { why: "a node at the height", claim: [100, NOW], its: [100, NOW], want: "denies" },
   { why: "a node above it", claim: [100, NOW], its: [180, NOW], want: "denies" },
   { why: "a node one block behind", claim: [100, NOW], its: [99, NOW - 12], want: "knows nothing" },
-  { why: "one behind in the same second", claim: [100, NOW], its: [99, NOW], want: "knows nothing" },
-  { why: "a node that fetches the chain", claim: [20_000_019, NOW], its: [0, 0], want: "knows nothing" },
+  {
+    why: "one behind in the same second",
+    claim: [100, NOW],
+    its: [99, NOW],
+    want: "knows nothing",
+  },
+  {
+    why: "a node that fetches the chain",
+    claim: [20_000_019, NOW],
+    its: [0, 0],
+    want: "knows nothing",
+  },
   { why: "a node that tells no time", claim: [20_000_019, NOW], its: [0], want: "knows nothing" },
-  { why: "a new head far below", claim: [99_000_000, NOW], its: [20_000_000, NOW - 6], want: "denies" },
+  {
+    why: "a new head far below",
+    claim: [99_000_000, NOW],
+    its: [20_000_000, NOW - 6],
+    want: "denies",
+  },
   { why: "a claim from the future", claim: [101, NOW + 3_600], its: [99, NOW], want: "denies" },
 ])("$why: $want", ({ claim: [number = 0, timestamp = 0], its: [at = 0, time], want }) => {
-  const head = { number: at, hash: "x", timestamp: time };
-  expect(wordOn({ number, timestamp, wallSeconds: NOW }, head)).toBe(want);
+  const position = { number: at, hash: "x", timestamp: time };
+  expect(wordOn({ number, timestamp, wallSeconds: NOW }, position)).toBe(want);
 });

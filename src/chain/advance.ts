@@ -167,7 +167,13 @@ export class Advance {
   async #stepOver(target: Position, by: AdvanceBy): Promise<boolean> {
     const stopped = this.#met;
     const { head } = this.#parts.store.tables;
-    if (!by.isLate || !head || !stopped || stopped.kind === "refused" || stopped.block >= target.number)
+    if (
+      !by.isLate ||
+      !head ||
+      !stopped ||
+      stopped.kind === "refused" ||
+      stopped.block >= target.number
+    )
       return false;
     this.#fetching = this.#parts.signal;
     if (!(await this.#startOver(target, by))) return false;
@@ -198,10 +204,7 @@ export class Advance {
   }
 
   /** The block and linked blocks below it that nodes give within a while, oldest first. */
-  async #withBlocksBelow(
-    newest: IngestedBlock,
-    by: AdvanceBy,
-  ): Promise<IngestedBlock[]> {
+  async #withBlocksBelow(newest: IngestedBlock, by: AdvanceBy): Promise<IngestedBlock[]> {
     const { source, store, clock, signal: closing } = this.#parts;
     const { number } = newest.outline;
     const count = Math.min(BEGUN_BELOW, store.size.windowBlocks - 1, number);
@@ -460,10 +463,7 @@ const inOrder = ({ leader, nodes }: AdvanceBy): readonly AskedUpstream[] => [
   ...nodes.filter((other) => other !== leader),
 ];
 
-function kindOf(
-  found: Exclude<Found, { kind: "found" }>,
-  reference: Reference,
-): Obstacle["kind"] {
+function kindOf(found: Exclude<Found, { kind: "found" }>, reference: Reference): Obstacle["kind"] {
   if (found.kind === "unproven") return found.isRefused ? "refused" : "odd";
   if (found.kind === "too large") return "odd";
   return "hash" in reference && found.kind === "unknown" ? "claimed" : "missing";

@@ -49,7 +49,11 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
         prover,
         clock,
         log,
-        metrics: { proofFailed: () => undefined, blockTooLarge: () => undefined, blockPartOdd: () => undefined },
+        metrics: {
+          proofFailed: () => undefined,
+          blockTooLarge: () => undefined,
+          blockPartOdd: () => undefined,
+        },
       },
       allNodes: () => (isSettled ? nodes : undefined),
     },
@@ -197,12 +201,12 @@ describe("the same, asked of several nodes", () => {
 
 type Answer = "proven" | "odd" | "garbage" | "lie" | "away";
 
-/** A source over nodes a, b …, which give block 7 like this; `asked` has the name of each node that was asked. */
+/** A source over nodes a, b …, which give block 7 like this; `names` has the name of each node that was asked. */
 function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "available") {
   const clock = new FakeClock();
   const log = pino({ level: "silent" });
   const nodes = answers.map((_, index) => ({ name: "abc"[index] }) as AskedUpstream);
-  const asked: string[] = [];
+  const names: string[] = [];
   const lies: string[] = [];
   const prover = new Prover(
     { network: "n", mode, chainId: 1 },
@@ -212,7 +216,7 @@ function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "a
     },
   );
   const ingest: IngestBlock = async (_, { name }) => {
-    asked.push(name);
+    names.push(name);
     const answer = answers[nodes.findIndex((node) => node.name === name)];
     if (answer === "away") return { kind: "failed", reason: "ECONNRESET" };
     if (answer === "garbage") return { kind: "garbage", reason: "this is not a block" };
@@ -221,7 +225,11 @@ function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "a
       return { kind: "refuted", part: "receipts root", reason: "another", number: "0x7", hash };
     const odd = answer === "odd" ? [{ part: "places", reason: "log 0" } as const] : [];
     const outline = { number: 7, givenBy: name } as never;
-    return { kind: "ingested", block: { hash, outline }, proof: { kind: "proven", unproven: [], odd } };
+    return {
+      kind: "ingested",
+      block: { hash, outline },
+      proof: { kind: "proven", unproven: [], odd },
+    };
   };
   const metrics = {
     proofFailed: () => undefined,
@@ -242,7 +250,7 @@ function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "a
       ? (found.record.outline as unknown as { givenBy: string }).givenBy
       : found;
   };
-  return { source, fetch, asked, lies };
+  return { source, fetch, names, lies };
 }
 
 describe("a block with an odd part", () => {
@@ -262,10 +270,10 @@ describe("a block with an odd part", () => {
   });
 
   it("costs no second call once the other node gave it no better", async () => {
-    const { fetch, asked, source } = oddSource(["odd", "odd"]);
+    const { fetch, names, source } = oddSource(["odd", "odd"]);
     await fetch();
     await fetch();
-    expect(asked).toEqual(["a", "b", "a"]);
+    expect(names).toEqual(["a", "b", "a"]);
     expect(source.odd).toEqual([
       { part: "places", reason: "log 0", block: "7", upstream: "a", count: 2 },
     ]);

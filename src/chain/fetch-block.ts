@@ -15,9 +15,9 @@ import {
   type Fetched,
   type FetchTerms,
   failureOf,
+  type HeadPosition,
   LARGEST_NUMBER,
   type GivenBlock as ParsedBlock,
-  type HeadPosition,
   type Reference,
   tooLarge,
 } from "./dialect.ts";

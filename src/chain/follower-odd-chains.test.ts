@@ -6,6 +6,9 @@ import { followInMemory, OddNode } from "../../test/support/followed-in-memory.t
 import { GeneratedChain } from "../../test/support/generated-chain.ts";
 import { UNUSABLE } from "../../test/support/oddities.ts";
 
+/** Silence is left to `follower.test.ts`: real nodes' calls end by their timeouts, and these nodes' calls never do. */
+const USED = Object.keys(UNUSABLE).filter((what) => !what.startsWith("silence"));
+
 const story = fc.record({
   seed: fc.nat(1_000),
   blockSeconds: fc.constantFrom(1, 2, 12),
@@ -15,7 +18,7 @@ const story = fc.record({
   blocks: fc.array(
     fc.record({
       skipped: fc.constantFrom(0, 0, 0, 1, 2, 9),
-      odd: fc.option(fc.constantFrom(...Object.keys(UNUSABLE)), { freq: 2 }),
+      odd: fc.option(fc.constantFrom(...USED), { freq: 2 }),
       /** Which nodes give the block so. */
       of: fc.constantFrom("all", "first", "last"),
     }),
@@ -29,7 +32,7 @@ const SLACK_MS = 1_000;
 
 type Story = typeof story extends fc.Arbitrary<infer Value> ? Value : never;
 
-async function tell({ seed, blockSeconds, lags, place, blocks }: Story): Promise<void> {
+async function tell({ seed, blockSeconds, lags, place, blocks: told }: Story): Promise<void> {
   const blockMs = blockSeconds * 1_000;
   const model = new GeneratedChain({ seed, blockSeconds });
   model.extend(150);
@@ -58,14 +61,13 @@ async function tell({ seed, blockSeconds, lags, place, blocks }: Story): Promise
   };
   try {
     await pass(boundMs);
-    for (const { skipped, odd, of } of blocks) {
+    for (const { skipped, odd, of } of told) {
       model.skip(skipped);
       const number = model.head.number + skipped + 1;
       const those = of === "all" ? nodes : [nodes.at(of === "first" ? 0 : -1) as OddNode];
       const earlier = those.map((node) => node.odd);
       for (const [index, node] of those.entries())
-        if (odd)
-          node.odd = (call) => UNUSABLE[odd]?.(number)(call) ?? earlier[index]?.(call);
+        if (odd) node.odd = (call) => UNUSABLE[odd]?.(number)(call) ?? earlier[index]?.(call);
       model.extend(1);
       await pass(blockMs);
     }

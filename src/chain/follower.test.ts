@@ -6,8 +6,8 @@ import {
   OddNode,
   result,
 } from "../../test/support/followed-in-memory.ts";
-import { isWhole, ofBlock, UNUSABLE } from "../../test/support/oddities.ts";
 import { GeneratedChain } from "../../test/support/generated-chain.ts";
+import { isWhole, ofBlock, UNUSABLE } from "../../test/support/oddities.ts";
 
 let followed: FollowedInMemory | undefined;
 afterEach(async () => {
@@ -123,7 +123,10 @@ describe("a block that cannot be taken in", () => {
 
   it.each(table)("$what, of $nodes: passed through, and followed beyond", async (row) => {
     const model = chainOf(59);
-    const nodes = nodesOver(model, Array.from({ length: row.nodes }, () => "at head"));
+    const nodes = nodesOver(
+      model,
+      Array.from({ length: row.nodes }, () => "at head"),
+    );
     const world = follow(nodes);
     for (const node of nodes) node.odd = UNUSABLE[row.what]?.(60) as Odd;
     await world.pass(2_000);
@@ -147,8 +150,7 @@ describe("a block that cannot be taken in", () => {
   it("of a new network whose every block is garbage: it passes through from the start", async () => {
     const model = chainOf(60);
     const [node] = nodesOver(model, ["at head"]) as [OddNode];
-    node.odd = ({ method, params }) =>
-      isWhole(method) && params[1] ? result("{}") : undefined;
+    node.odd = ({ method, params }) => (isWhole(method) && params[1] ? result("{}") : undefined);
     const world = follow([node]);
     await world.pass(3_000);
     expect(world.follower.whyStopped).toContain("block 59 is given by no node");
@@ -160,7 +162,9 @@ describe("a block that cannot be taken in", () => {
     const world = follow([node]);
     await world.pass(2_000);
     node.odd = ({ method, params, honest }) =>
-      isWhole(method) && params[1] ? result(honest.replace(/"gasLimit":"0x./, '"gasLimit":"0xf')) : undefined;
+      isWhole(method) && params[1]
+        ? result(honest.replace(/"gasLimit":"0x./, '"gasLimit":"0xf'))
+        : undefined;
     await grow(world, model, 8);
     expect([world.head()?.number, world.follower.isLive]).toEqual([58, true]);
     expect(world.follower.whyStuck).toContain("block 59");
@@ -187,7 +191,11 @@ describe("a block that cannot be taken in", () => {
     await world.pass(2_000);
     (nodes[1] as OddNode).odd = ({ params, honest }) =>
       params[0] === `0x${model.head.number.toString(16)}`
-        ? result(honest.replace(/"number":"0x[0-9a-f]+"/, '"number":"0x3d"').replace(model.head.hash, `0x${"ab".repeat(32)}`))
+        ? result(
+            honest
+              .replace(/"number":"0x[0-9a-f]+"/, '"number":"0x3d"')
+              .replace(model.head.hash, `0x${"ab".repeat(32)}`),
+          )
         : undefined;
     await world.pass(20_000);
     expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
@@ -204,29 +212,33 @@ describe("a chain that leaves out heights", () => {
         : undefined,
   };
 
-  it.each(
-    Object.keys(NONE).flatMap((answer) => [1, 2, 3].map((nodes) => ({ answer, nodes }))),
-  )("is followed, and reorganised: $answer, of $nodes", async ({ answer, nodes: count }) => {
-    const model = chainOf(20);
-    model.skip(2);
-    model.extend(3);
-    const nodes = nodesOver(model, Array.from({ length: count }, () => "at head"));
-    for (const node of nodes) node.odd = NONE[answer] as Odd;
-    const world = follow(nodes);
-    await world.pass(2_000);
-    expect(world.head()?.hash).toBe(model.head.hash);
-    for (const skipped of [1, 0, 9, 3]) {
-      model.skip(skipped);
-      model.extend(1);
-      await world.pass(BLOCK_MS);
+  it.each(Object.keys(NONE).flatMap((answer) => [1, 2, 3].map((nodes) => ({ answer, nodes }))))(
+    "is followed, and reorganised: $answer, of $nodes",
+    async ({ answer, nodes: count }) => {
+      const model = chainOf(20);
+      model.skip(2);
+      model.extend(3);
+      const nodes = nodesOver(
+        model,
+        Array.from({ length: count }, () => "at head"),
+      );
+      for (const node of nodes) node.odd = NONE[answer] as Odd;
+      const world = follow(nodes);
+      await world.pass(2_000);
+      expect(world.head()?.hash).toBe(model.head.hash);
+      for (const skipped of [1, 0, 9, 3]) {
+        model.skip(skipped);
+        model.extend(1);
+        await world.pass(BLOCK_MS);
+        expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+      }
+      model.reorganise(2, 0);
+      model.skip(1);
+      model.extend(14);
+      await world.pass(2 * BLOCK_MS);
       expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
-    }
-    model.reorganise(2, 0);
-    model.skip(1);
-    model.extend(14);
-    await world.pass(2 * BLOCK_MS);
-    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
-  });
+    },
+  );
 
   it("gives a node no way to hide a block", async () => {
     const model = chainOf(59);

@@ -63,7 +63,8 @@ export class OddParts {
     const example = { part, reason: reason.slice(0, MOST_REASON), ...at };
     const count = (known?.count ?? 0) + 1;
     this.#known.set(part, { ...example, count, warnedAt: isDue ? now : known.warnedAt });
-    if (isDue) log.warn({ ...example, count }, "a part of a block is odd: it is served without its proof");
+    if (isDue)
+      log.warn({ ...example, count }, "a part of a block is odd: it is served without its proof");
   }
 
   /** Whether another node may give one of these parts better. */

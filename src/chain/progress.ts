@@ -82,10 +82,11 @@ export class Progress {
       const theirs = heads.of(node);
       return theirs ? [{ node: node.name, ...theirs }] : [];
     });
-    const highest = told.reduce(
-      (best, each) => (each.number > best.number ? each : best),
-      { node: "", number: head?.number ?? -1, hash: "" },
-    );
+    const highest = told.reduce((best, each) => (each.number > best.number ? each : best), {
+      node: "",
+      number: head?.number ?? -1,
+      hash: "",
+    });
     const blocks = highest.number - (head?.number ?? -1);
     const { tail = 0 } = store.tables;
     // One block alone shows no block time; it may be the first of a window that begins anew.
@@ -121,8 +122,7 @@ export class Progress {
     const { metrics, log } = this.#parts;
     const ahead = this.#ahead;
     metrics.followed(this.#network, { isPassingThrough, behindBlocks: ahead?.blocks ?? 0 });
-    if (ahead && !this.#wasAhead)
-      log.warn(ahead, "the followed chain is far behind a node");
+    if (ahead && !this.#wasAhead) log.warn(ahead, "the followed chain is far behind a node");
     this.#wasAhead = ahead !== undefined;
   }
 

@@ -85,7 +85,9 @@ it("an odd block is passed through, and the chain is followed again above it", a
   model.extend(1);
   await until("it passes through", async () => {
     const told = await readiness();
-    return told.startsWith("200 ready\n") && told.includes(`odd: calls go to the nodes: block ${ODD}`);
+    return (
+      told.startsWith("200 ready\n") && told.includes(`odd: calls go to the nodes: block ${ODD}`)
+    );
   });
   expect(await ask(gateway.endpoint("odd"), "eth_blockNumber", [])).toMatchObject({
     result: toQuantity(ODD),
@@ -93,6 +95,9 @@ it("an odd block is passed through, and the chain is followed again above it", a
   const metrics = await (await fetch(gateway.metricsUrl)).text();
   expect(metrics).toContain('headgate_network_passing_through{network="odd"} 1');
   model.extend(1);
-  await until("it is followed again", async () => (await newest("odd")) === `${ODD + 1} from store`);
+  await until(
+    "it is followed again",
+    async () => (await newest("odd")) === `${ODD + 1} from store`,
+  );
   expect(await readiness()).toBe("200 ready\n");
 });

@@ -13,7 +13,7 @@ import { Turns } from "../../src/lib/turns.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { answerOf } from "./generated-chain/answers.ts";
-import { type GeneratedBlock, type GeneratedChain } from "./generated-chain.ts";
+import type { GeneratedBlock, GeneratedChain } from "./generated-chain.ts";
 
 /** What a node answers instead of the honest answer; undefined: the honest one. "silent": it never answers. */
 export type Odd = (call: {

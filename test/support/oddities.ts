@@ -18,9 +18,9 @@ export const ofBlock =
 const ofWhole =
   (number: number, odd: (honest: string) => ReturnType<Odd>): Odd =>
   (call) =>
-    ofBlock(number, (method) =>
-      isWhole(method) && call.params[1] ? odd(call.honest) : undefined,
-    )(call);
+    ofBlock(number, (method) => (isWhole(method) && call.params[1] ? odd(call.honest) : undefined))(
+      call,
+    );
 
 const ofReceipts = (number: number, reply: ReturnType<Odd>): Odd =>
   ofBlock(number, (method) => (isReceipt(method) ? reply : undefined));
@@ -35,7 +35,6 @@ export const UNUSABLE: Readonly<Record<string, (number: number) => Odd>> = {
   "too large": (number) =>
     ofWhole(number, () => ({ kind: "failed", reason: "too large", isTooLarge: true }) as never),
   "no receipts": (number) => ofReceipts(number, result("null")),
-  "receipts refused": (number) =>
-    ofReceipts(number, { kind: "failed", reason: "internal error" }),
+  "receipts refused": (number) => ofReceipts(number, { kind: "failed", reason: "internal error" }),
   "silence about receipts": (number) => ofReceipts(number, "silent"),
 };

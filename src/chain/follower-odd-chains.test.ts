@@ -56,8 +56,8 @@ async function tell({ seed, blockSeconds, lags, place, blocks: told }: Story): P
       expect(follower.isLive).toBe(true);
       expect(world.head()?.number).toBeGreaterThanOrEqual(due.number);
     }
-    const head = world.head();
-    if (head && follower.isLive) expect(model.byHash(head.hash)?.number).toBe(head.number);
+    const shown = world.head();
+    if (shown && follower.isLive) expect(model.byHash(shown.hash)?.number).toBe(shown.number);
   };
   try {
     await pass(boundMs);

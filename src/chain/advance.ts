@@ -137,7 +137,7 @@ export class Advance {
       return true;
     }
     if (target.number < head.number && !(await this.#hearDenial(head, by.nodes)))
-      return this.#isNear(head, target); // the node lags
+      return this.#takeForLag(head, target); // the node lags
     if (target.number - head.number >= store.size.windowBlocks) return this.#startOver(target, by);
     // For a higher target, the parent hash of the next block shows a fork, so no node is asked for the fork point.
     const isHigher = target.number > head.number;
@@ -156,8 +156,8 @@ export class Advance {
       this.#met = { block, reason, kind };
   }
 
-  /** Whether a node that lags shows nevertheless that our head is a new one. */
-  #isNear(head: Position, target: Position): boolean {
+  /** Takes a lower head for the lag of its node. @returns false when it lags too much to confirm our head. */
+  #takeForLag(head: Position, target: Position): boolean {
     if (head.number - target.number < this.#parts.store.size.windowBlocks) return true;
     this.#obstruct(target.number, "is the newest of the nodes that answer, which lag", "refused");
     return false;
@@ -191,7 +191,7 @@ export class Advance {
     const nodes = inOrder(by);
     const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
     if (!newest) return false;
-    if (!(await this.#isBelieved(newest, by.nodes))) {
+    if (!(await this.#weigh(newest, by.nodes))) {
       this.#obstruct(target.number, "is not known to the other nodes", "refused");
       return false;
     }
@@ -228,7 +228,7 @@ export class Advance {
    * Asks all nodes whether they know the block. The block is believed when more nodes know than deny it; in a tie the
    * first of `nodes` decides. While some nodes are silent, the others must say so for a while, unless the store is empty.
    */
-  async #isBelieved(
+  async #weigh(
     { hash, outline }: IngestedBlock,
     nodes: readonly AskedUpstream[],
   ): Promise<boolean> {

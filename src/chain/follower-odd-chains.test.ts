@@ -19,7 +19,7 @@ const story = fc.record({
     fc.record({
       skipped: fc.constantFrom(0, 0, 0, 1, 2, 9),
       odd: fc.option(fc.constantFrom(...USED), { freq: 2 }),
-      /** Which nodes give the block so. */
+      /** The nodes that give the block so. */
       of: fc.constantFrom("all", "first", "last"),
     }),
     { minLength: 3, maxLength: 10 },

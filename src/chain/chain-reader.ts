@@ -24,7 +24,7 @@ export type ChainNews = {
   readonly head?: HeadNews | undefined;
 };
 
-/** What operators should know of a chain beside its head. */
+/** The facts about a chain, beside its head, that operators should know. */
 export type ChainRemarks = {
   /** Whether `whyStopped` has another reason than the disk: then the network is ready, and its nodes answer. */
   readonly isPassingThrough: boolean;

@@ -15,7 +15,7 @@ import { FakeClock } from "./fake-clock.ts";
 import { answerOf } from "./generated-chain/answers.ts";
 import type { GeneratedBlock, GeneratedChain } from "./generated-chain.ts";
 
-/** What a node answers instead of the honest answer; undefined: the honest one. "silent": it never answers. */
+/** The answer of a node in the place of the honest one; undefined: the honest one. "silent": none, ever. */
 export type Odd = (call: {
   readonly method: string;
   readonly params: readonly unknown[];
@@ -157,7 +157,7 @@ export function followInMemory(
   options: {
     readonly windowBlocks?: number;
     readonly configured?: number;
-    /** Which nodes can be asked now; all of them by default. */
+    /** The nodes that can be asked now; all of them by default. */
     readonly usable?: () => readonly OddNode[];
     readonly chainId?: number;
     readonly proof?: "strict" | "available";

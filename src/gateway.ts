@@ -81,6 +81,7 @@ export async function startGateway(config: Config, parts: GatewayParts): Promise
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => serverSide.whyNotReady(),
+    notes: async () => serverSide.notes(),
     calls: async () => serverSide.slowCalls(),
     trials: serverSide.trials,
     incidents: async () => incidents.all(),

@@ -10,6 +10,7 @@ import type { ViewSource } from "./chain/chain-view.ts";
 import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
 import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
+import type { OddPart } from "./chain/odd-parts.ts";
 import { chainOf } from "./config/known-chains.ts";
 import type { NetworkSettings } from "./config/schema.ts";
 import { FilterBook } from "./filters/filter-book.ts";
@@ -111,6 +112,9 @@ const staleText = (head: number, { kind, ms }: Staleness): string => {
     ? `the head, ${head}, is ${seconds} s old`
     : `no node confirmed the head, ${head}, for ${seconds} s`;
 };
+
+const oddText = ({ part, reason, block, upstream, count }: OddPart): string =>
+  `odd ${part}, served without its proof (${count} blocks; ${upstream}, block ${block}: ${reason})`;
 
 export class Network {
   /** The requests under way. A reload that removes the network waits for them before it closes the network. */
@@ -300,14 +304,38 @@ export class Network {
     const head = view?.newest.number;
     const leader = view?.leader;
     const isReady = why === undefined;
-    return { network, family, chainId, isReady, whyNotReady: why, head, leader, upstreams };
+    const notes = [...this.notes(), ...(this.#source?.remarks.odd ?? []).map(oddText)];
+    const more = notes.length > 0 ? { notes } : {};
+    return {
+      network,
+      family,
+      chainId,
+      isReady,
+      whyNotReady: why,
+      ...more,
+      head,
+      leader,
+      upstreams,
+    };
+  }
+
+  /** Why this network is not as it should be although it can serve, in words. */
+  notes(): readonly string[] {
+    if (!this.#source) return [];
+    const { isPassingThrough, whyBehind } = this.#source.remarks;
+    const why = this.chain?.whyStopped;
+    return [
+      ...(isPassingThrough && why !== undefined ? [`calls go to the nodes: ${why}`] : []),
+      ...(whyBehind === undefined ? [] : [`the followed chain is far behind: ${whyBehind}`]),
+    ];
   }
 
   /** Why this network cannot serve now; undefined when it can: it has a head that is young enough. */
   async whyNotReady(): Promise<string | undefined> {
     const { name } = this.facts;
     const whyStopped = this.chain?.whyStopped;
-    if (whyStopped !== undefined)
+    // While the chain cannot be followed, the nodes answer: the network is as ready as they are.
+    if (whyStopped !== undefined && !this.#source?.remarks.isPassingThrough)
       return `${name}: the store cannot be written and the chain is not followed: ${whyStopped}`;
     const view = this.chain?.view();
     if (view) {

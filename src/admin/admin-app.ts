@@ -370,14 +370,14 @@ function addNodeAnswers(app: AdminApp, parts: AdminAppParts): void {
 /** Answers health probes, which have no token. On this port they do not use up callers' connections. */
 function addHealthAnswers(
   app: AdminApp,
-  { whyNotReady }: Pick<AdminAppParts, "whyNotReady">,
+  { whyNotReady, notes }: Pick<AdminAppParts, "whyNotReady" | "notes">,
 ): void {
   app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
   app.openapi(operationRoutes.readiness, async (context) => {
     const reasons = await whyNotReady().catch(() => ["the status of the networks cannot be read"]);
-    return reasons.length === 0
-      ? context.text("ready\n", 200)
-      : context.text(`${reasons.join("\n")}\n`, 503);
+    if (reasons.length > 0) return context.text(`${reasons.join("\n")}\n`, 503);
+    const lines = ["ready", ...(await notes().catch(() => []))];
+    return context.text(`${lines.join("\n")}\n`, 200);
   });
 }
 

@@ -70,6 +70,8 @@ export type AdminAppParts = {
   readonly networks: () => Promise<Status["networks"]>;
   /** The reasons why networks are not ready, one line each; empty when all are ready. */
   readonly whyNotReady: () => Promise<readonly string[]>;
+  /** Lines about networks that are ready but not as they should be. */
+  readonly notes: () => Promise<readonly string[]>;
   /** The slow and failed calls, newest first. */
   readonly calls: () => Promise<readonly SlowCall[]>;
   /** Makes the calls that operators try as one of the keys. */

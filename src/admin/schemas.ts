@@ -180,6 +180,11 @@ const networkStatus = z.strictObject({
   chainId: z.int(),
   isReady: z.boolean(),
   whyNotReady: z.string().optional(),
+  notes: listOf(z.string())
+    .optional()
+    .describe(
+      "In words: why calls are passed through to the nodes, a node that is far ahead of the followed chain, odd parts of blocks. Left out when there are none.",
+    ),
   head: z.int().optional().describe("The newest block or epoch of the followed chain."),
   leader: z.string().optional().describe("The upstream whose chain is followed."),
   upstreams: listOf(upstreamStatus),

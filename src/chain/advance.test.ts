@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { findFork, planUpdate } from "./advance.ts";
+import { findFork, planUpdate, wordOn } from "./advance.ts";
 
 const chains = fc.record({
   lowest: fc.nat(50),
@@ -65,7 +65,14 @@ it.each([
     onto: head,
     want: undefined,
   },
-  { why: "a gap", branch: [block(12, "y", "x")], onto: head, want: undefined },
+  { why: "a gap", branch: [block(12, "y", "w")], onto: head, want: undefined },
+  {
+    why: "a height without a block",
+    branch: [block(12, "y", "x")],
+    onto: head,
+    want: { removed: 0 },
+  },
+  { why: "the same number twice", branch: [block(10, "y", "x")], onto: head, want: undefined },
   {
     why: "a branch that is not linked",
     branch: [block(11, "y", "x"), block(12, "z", "w")],
@@ -80,4 +87,35 @@ it.each([
   },
 ])("$why: $want", ({ branch, onto, want }) => {
   expect(planUpdate(head, branch, onto)).toEqual(want);
+});
+
+const NOW = 1_700_000_000;
+
+it.each([
+  { why: "a node at the height", claim: [100, NOW], its: [100, NOW], want: "denies" },
+  { why: "a node above it", claim: [100, NOW], its: [180, NOW], want: "denies" },
+  { why: "a node one block behind", claim: [100, NOW], its: [99, NOW - 12], want: "knows nothing" },
+  {
+    why: "one behind in the same second",
+    claim: [100, NOW],
+    its: [99, NOW],
+    want: "knows nothing",
+  },
+  {
+    why: "a node that fetches the chain",
+    claim: [20_000_019, NOW],
+    its: [0, 0],
+    want: "knows nothing",
+  },
+  { why: "a node that tells no time", claim: [20_000_019, NOW], its: [0], want: "knows nothing" },
+  {
+    why: "a new head far below",
+    claim: [99_000_000, NOW],
+    its: [20_000_000, NOW - 6],
+    want: "denies",
+  },
+  { why: "a claim from the future", claim: [101, NOW + 3_600], its: [99, NOW], want: "denies" },
+])("$why: $want", ({ claim: [number = 0, timestamp = 0], its: [at = 0, time], want }) => {
+  const position = { number: at, hash: "x", timestamp: time };
+  expect(wordOn({ number, timestamp, wallSeconds: NOW }, position)).toBe(want);
 });

@@ -23,11 +23,11 @@ const TAIL = HEAD - WINDOW + 1;
 const hashOf = (name: string): string => `0x${createHash("sha256").update(name).digest("hex")}`;
 const addressOf = (number: number): string => hashOf(`address ${number}`).slice(0, 42);
 
-function block(number: number): BlockRecord {
+function block(number: number, parent = number - 1): BlockRecord {
   const transactions = [{ hash: hashOf(`of ${number}`) }];
   const parsed = {
     ...{ number: `0x${number.toString(16)}`, hash: hashOf(`${number}`), transactions },
-    parentHash: hashOf(`${number - 1}`),
+    parentHash: hashOf(`${parent}`),
   };
   const receipts = [{ logs: [{ address: addressOf(number), topics: [], removed: false }] }];
   const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -156,6 +156,20 @@ it("stops at a block that is not to be had, and asks for it again later", async 
   expect(missing(TAIL, HEAD - 1)).toEqual([]);
 });
 
+it("steps over heights that have no block, also the lowest ones", async () => {
+  const isThere = (number: number): boolean => number % 5 !== 0 && number !== HEAD - 31;
+  const below = (number: number): number => (isThere(number) ? number : below(number - 1));
+  await store.startAt(block(HEAD + 1, HEAD));
+  const lowest = TAIL + 1;
+  fill(async (number) =>
+    isThere(number) && number > lowest ? block(number, below(number - 1)) : undefined,
+  );
+  await until(() => store.tables.tail === lowest + 1);
+  const numbers = Array.from({ length: HEAD - lowest }, (_, index) => lowest + 1 + index);
+  for (const number of numbers)
+    expect(store.tables.hashAt(number)).toBe(isThere(number) ? hashOf(`${number}`) : undefined);
+});
+
 it("moves the tail every two seconds where blocks come slowly", async () => {
   fill(async (number, signal) => {
     await clock.sleep(300, signal).catch(() => undefined); // time stands still while the backfill ends
@@ -223,7 +237,7 @@ it("leaves nothing of what a process that was killed had not finished", async ()
 
 it("finds the logs of what it adds though the head moves meanwhile", async () => {
   const numbers = Array.from({ length: 200 }, (_, index) => HEAD - 1 - index);
-  await store.below.add(numbers.map(block));
+  await store.below.add(numbers.map((number) => block(number)));
   const finished = store.below.finish();
   for (let number = HEAD + 1; number < HEAD + 6; number += 1)
     await store.apply({ removed: 0, added: [block(number)] });
@@ -233,7 +247,7 @@ it("finds the logs of what it adds though the head moves meanwhile", async () =>
 
 it("adds no more than what stands below the tail, where the store has lost some meanwhile", async () => {
   const numbers = Array.from({ length: 20 }, (_, index) => HEAD - 1 - index);
-  await store.below.add(numbers.map(block));
+  await store.below.add(numbers.map((number) => block(number)));
   await store.tables.root.transaction(() => {
     store.tables.canonical.removeSync(numberKey(HEAD - 8));
   });

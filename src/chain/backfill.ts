@@ -45,7 +45,11 @@ const INDEXED_AFTER_MS = 2_000;
 /** The backfill stops when the store uses this share of its disk budget: the newest blocks need room. */
 const FULL = 0.9;
 const LOG_EVERY_MS = 10_000;
+/** The first pause after a block that no node gave, in milliseconds; each further pause is twice as long, up to the last. */
 const RETRY_AFTER_MS = 2_000;
+const RETRY_AFTER_MOST_MS = 60_000;
+/** At most so many heights in a row are taken for heights without a block. The parent hash of the next block shows it. */
+const MOST_WITHOUT_BLOCK = 16;
 
 export class Backfill {
   readonly #closing = new AbortController();
@@ -115,11 +119,14 @@ export class Backfill {
     const startedAt = clock.now();
     let loggedAt = startedAt;
     let filled = 0;
+    let retryAfterMs = RETRY_AFTER_MS;
     for (let missing = this.#missing(); missing > 0; missing = this.#missing()) {
       const added = await this.#addSome(missing);
       if (this.#closing.signal.aborted) return;
-      if (added === 0)
-        await clock.sleep(RETRY_AFTER_MS, this.#closing.signal).catch(() => undefined);
+      if (added === 0) {
+        await clock.sleep(retryAfterMs, this.#closing.signal).catch(() => undefined);
+        retryAfterMs = Math.min(RETRY_AFTER_MOST_MS, 2 * retryAfterMs);
+      } else retryAfterMs = RETRY_AFTER_MS;
       filled += added;
       const now = clock.now();
       const progress = this.#progress(filled, now - startedAt);
@@ -152,11 +159,14 @@ export class Backfill {
   /** Fetches and adds some blocks. @returns By how many blocks the tail moved. */
   async #addSome(missing: number): Promise<number> {
     const { store, clock } = this.#parts;
-    const { tail } = store.tables;
+    const { tables } = store;
+    const { tail } = tables;
     if (tail === undefined) return 0;
     const startedAt = clock.now();
     const count = Math.min(missing, this.#atOnce());
-    const fetching = new FetchedInOrder(count, (index) => this.#fetch(tail - 1 - index));
+    const hash = tables.hashAt(tail) ?? "";
+    const options = { count, parentHash: tables.outline(hash)?.parentHash };
+    const fetching = new FetchedInOrder(options, (index) => this.#fetch(tail - 1 - index));
     let added = Promise.resolve(true);
     try {
       for (;;) {
@@ -189,23 +199,32 @@ export class Backfill {
     return Math.min(INDEXED_AT_ONCE, Math.max(FIRST_INDEXED, there));
   }
 
-  async #fetch(number: number): Promise<IngestedBlock | undefined> {
+  /** @returns "none" when no node gives the block: perhaps the height has none. */
+  async #fetch(number: number): Promise<Fetched> {
     const { source, nodes, clock } = this.#parts;
     await clock.yield();
     const found = await source.fetch({ number }, nodes(), this.#closing.signal);
     if (found.kind === "too large") this.#floor = Math.max(this.#floor, number + 1);
-    return found.kind === "found" ? found.record : undefined;
+    if (found.kind === "found") return found.record;
+    return found.kind === "unknown" || found.kind === "failed" ? "none" : undefined;
   }
 }
+
+/** A block; "none" where no node gives one; undefined where the block cannot be taken in. */
+type Fetched = IngestedBlock | "none" | undefined;
 
 const bytesOf = (blocks: readonly IngestedBlock[]): number =>
   blocks.reduce((sum, { outline }) => sum + outline.transactionBytes + outline.receiptBytes, 0);
 
-type FetchOne = (index: number) => Promise<IngestedBlock | undefined>;
+type FetchOne = (index: number) => Promise<Fetched>;
 
 /** Fetches blocks ahead, a few at the same time, and hands them out in order, up to the first that is missing. */
 class FetchedInOrder {
-  readonly #ahead: Promise<IngestedBlock | undefined>[] = [];
+  readonly #ahead: Promise<Fetched>[] = [];
+  /** How many of the last heights that were taken had no block. */
+  #without = 0;
+  /** The parent hash of the block that was taken last. */
+  #parentHash: string | undefined;
   readonly #fetchOne: FetchOne;
   #count: number;
   #next = 0;
@@ -213,8 +232,12 @@ class FetchedInOrder {
   #open = 0;
   #bytes = 0;
 
-  constructor(count: number, fetchOne: FetchOne) {
+  constructor(
+    { count, parentHash }: { readonly count: number; readonly parentHash: string | undefined },
+    fetchOne: FetchOne,
+  ) {
     this.#count = count;
+    this.#parentHash = parentHash;
     this.#fetchOne = fetchOne;
   }
 
@@ -224,11 +247,20 @@ class FetchedInOrder {
     do {
       this.#fetchAhead();
       const block = await this.#ahead.shift();
-      if (block === undefined) {
+      if (block === "none" && this.#without < MOST_WITHOUT_BLOCK) {
+        this.#without += 1;
+        continue;
+      }
+      // A height without a block is one that the parent hash of the block above it leaves out.
+      const isHidden =
+        this.#without > 0 && block && block !== "none" && block.hash !== this.#parentHash;
+      if (block === undefined || block === "none" || isHidden) {
         this.end();
         this.#ahead.length = 0; // these blocks come after the gap
         break;
       }
+      this.#without = 0;
+      this.#parentHash = block.outline.parentHash;
       this.#bytes -= bytesOf([block]);
       blocks.push(block);
     } while (!areEnough(blocks));
@@ -254,11 +286,11 @@ class FetchedInOrder {
     return this.#ahead.length < most;
   }
 
-  async #fetch(index: number): Promise<IngestedBlock | undefined> {
+  async #fetch(index: number): Promise<Fetched> {
     this.#open += 1;
     try {
       const block = await this.#fetchOne(index);
-      if (block) this.#bytes += bytesOf([block]);
+      if (block && block !== "none") this.#bytes += bytesOf([block]);
       return block;
     } finally {
       this.#open -= 1;

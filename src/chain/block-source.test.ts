@@ -6,7 +6,7 @@ import { Turns } from "../lib/turns.ts";
 import { BlockSource, hedgedAnswers } from "./block-source.ts";
 import type { AskedUpstream, Fetched } from "./dialect.ts";
 import { Prover } from "./prover.ts";
-import { ingestHere } from "./writing.ts";
+import { type IngestBlock, ingestHere } from "./writing.ts";
 
 const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
@@ -49,7 +49,11 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
         prover,
         clock,
         log,
-        metrics: { proofFailed: () => undefined, blockTooLarge: () => undefined },
+        metrics: {
+          proofFailed: () => undefined,
+          blockTooLarge: () => undefined,
+          blockPartOdd: () => undefined,
+        },
       },
       allNodes: () => (isSettled ? nodes : undefined),
     },
@@ -193,4 +197,102 @@ describe("the same, asked of several nodes", () => {
       "900 got c",
     ]);
   });
+});
+
+type Answer = "proven" | "odd" | "garbage" | "lie" | "away";
+
+/** A source over nodes a, b …, which give block 7 like this; `names` has the name of each node that was asked. */
+function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "available") {
+  const clock = new FakeClock();
+  const log = pino({ level: "silent" });
+  const nodes = answers.map((_, index) => ({ name: "abc"[index] }) as AskedUpstream);
+  const names: string[] = [];
+  const lies: string[] = [];
+  const prover = new Prover(
+    { network: "n", mode, chainId: 1 },
+    {
+      store: { tables: { note: () => undefined }, setNote: async () => undefined },
+      ...{ log, metrics: { blockProven: () => undefined } },
+    },
+  );
+  const ingest: IngestBlock = async (_, { name }) => {
+    names.push(name);
+    const answer = answers[nodes.findIndex((node) => node.name === name)];
+    if (answer === "away") return { kind: "failed", reason: "ECONNRESET" };
+    if (answer === "garbage") return { kind: "garbage", reason: "this is not a block" };
+    const hash = `0x${"77".repeat(32)}`;
+    if (answer === "lie")
+      return { kind: "refuted", part: "receipts root", reason: "another", number: "0x7", hash };
+    const odd = answer === "odd" ? [{ part: "places", reason: "log 0" } as const] : [];
+    const outline = { number: 7, givenBy: name } as never;
+    return {
+      kind: "ingested",
+      block: { hash, outline },
+      proof: { kind: "proven", unproven: [], odd },
+    };
+  };
+  const metrics = {
+    proofFailed: () => undefined,
+    blockTooLarge: () => undefined,
+    blockPartOdd: () => undefined,
+  };
+  const source = new BlockSource(
+    { network: "n", limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 } },
+    {
+      ...{ ingest, prover, clock, log, metrics, allNodes: () => nodes },
+      onLie: (name) => lies.push(name),
+    },
+  );
+  const fetch = async () => {
+    const { signal } = new AbortController();
+    const found = await source.fetch({ number: 7 }, nodes, signal);
+    return found.kind === "found"
+      ? (found.record.outline as unknown as { givenBy: string }).givenBy
+      : found;
+  };
+  return { source, fetch, names, lies };
+}
+
+describe("a block with an odd part", () => {
+  it.each<{ answers: readonly Answer[]; want: string }>([
+    { answers: ["odd"], want: "a" },
+    { answers: ["odd", "proven"], want: "b" },
+    { answers: ["proven", "odd"], want: "a" },
+    { answers: ["odd", "odd", "proven"], want: "c" },
+    { answers: ["odd", "lie"], want: "a" },
+    { answers: ["lie", "odd"], want: "b" },
+    { answers: ["odd", "away", "garbage"], want: "a" },
+  ])("of nodes that give $answers is taken from $want", async ({ answers, want }) => {
+    const { fetch, lies } = oddSource(answers);
+    expect(await fetch()).toBe(want);
+    const liar = answers.indexOf("lie");
+    expect(lies).toEqual(liar < 0 ? [] : ["abc"[liar]]);
+  });
+
+  it("costs no second call once the other node gave it no better", async () => {
+    const { fetch, names, source } = oddSource(["odd", "odd"]);
+    await fetch();
+    await fetch();
+    expect(names).toEqual(["a", "b", "a"]);
+    expect(source.odd).toEqual([
+      { part: "places", reason: "log 0", block: "7", upstream: "a", count: 2 },
+    ]);
+  });
+
+  it("is refused in the mode strict", async () => {
+    expect(await oddSource(["odd"], "strict").fetch()).toMatchObject({
+      ...{ kind: "unproven", isRefused: true },
+    });
+  });
+});
+
+it.each<{ answers: readonly Answer[]; isRefused: boolean }>([
+  { answers: ["lie"], isRefused: true },
+  { answers: ["lie", "away"], isRefused: true },
+  { answers: ["garbage"], isRefused: false },
+  { answers: ["garbage", "lie"], isRefused: false },
+  { answers: ["lie", "garbage"], isRefused: false },
+])("a block that nodes give as $answers is refused for a lie: $isRefused", async (each) => {
+  const { fetch } = oddSource(each.answers);
+  expect(await fetch()).toMatchObject({ kind: "unproven", isRefused: each.isRefused });
 });

@@ -5,21 +5,25 @@ import { toQuantity } from "../evm/values.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { RecentNames } from "../lib/keep-newest.ts";
-import { within } from "../lib/waiting.ts";
+import { deadline, within } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedUpstream, BlockLimits, ReceiptTerms, Reference } from "./dialect.ts";
+import { type OddPart, OddParts } from "./odd-parts.ts";
 import type { Prover } from "./prover.ts";
-import type { IngestBlock, IngestedBlock, IngestOutcome } from "./writing.ts";
+import type { IngestBlock, IngestedBlock, IngestOutcome, ProvenSoFar } from "./writing.ts";
 
 export type BlockSourceParts = {
   readonly ingest: IngestBlock;
-  readonly prover: Pick<Prover, "rules" | "judge" | "acceptForeignHeaders">;
+  readonly prover: Pick<
+    Prover,
+    "rules" | "judge" | "isStrict" | "acceptForeignHeaders"
+  >;
   /** All nodes that may be asked; undefined while the pool still tries some for the first time. */
   readonly allNodes: () => readonly AskedUpstream[] | undefined;
-  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly clock: Pick<Clock, "now" | "sleep" | "after">;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
+  readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge" | "blockPartOdd">;
   /** A callback with the name of an upstream whose block failed its proof. */
   readonly onLie?: (upstream: string) => void;
 };
@@ -30,8 +34,13 @@ export type Found =
   | { readonly kind: "unknown" }
   /** Nodes have the block, and none of them its receipts. */
   | { readonly kind: "no receipts" }
-  /** A node gave the block, but no node gave it in a form that can be proven. */
-  | { readonly kind: "unproven" }
+  /** A node gave the block, but no node gave it in a form that can be taken in. */
+  | {
+      readonly kind: "unproven";
+      readonly reason: string;
+      /** Whether a proof refuted each block that nodes gave, or the mode `strict` refused it: such a block is not served. */
+      readonly isRefused: boolean;
+    }
   /** All nodes that were asked now or lately say that the block is larger than `limits.block` allows. */
   | { readonly kind: "too large" }
   | { readonly kind: "failed"; readonly reason: string };
@@ -42,10 +51,16 @@ const LOG_AGAIN_AFTER_MS = 60_000;
 const TRY_AGAIN_AFTER_MS = 5_000;
 /** For this time, in milliseconds, a node is not asked again for a block that is too large: each try costs much. */
 const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
+/** How many other nodes are asked for a block that has an odd part, and for how long, in milliseconds. */
+const MOST_ASKED_FOR_BETTER = 3;
+const BETTER_WITHIN_MS = 1_000;
 
 export class BlockSource {
   /** Pairs of a node and a block of that node whose proof failed. */
   readonly #failed: RecentNames;
+  /** The pairs of `#failed` whose block a proof or the mode `strict` refused. */
+  readonly #refused: RecentNames;
+  readonly #odd: OddParts;
   /** The failures that were logged lately. */
   readonly #logged: RecentNames;
   /** Pairs of a node and a block that is too large, as that node says. */
@@ -65,6 +80,8 @@ export class BlockSource {
     this.#parts = parts;
     this.#strangeness = new Confirmation(parts);
     this.#failed = new RecentNames(TRY_AGAIN_AFTER_MS, parts.clock);
+    this.#refused = new RecentNames(TRY_AGAIN_AFTER_MS, parts.clock);
+    this.#odd = new OddParts({ network }, parts);
     this.#tooLarge = new RecentNames(TRY_LARGE_AGAIN_AFTER_MS, parts.clock);
     this.#logged = new RecentNames(LOG_AGAIN_AFTER_MS, parts.clock);
   }
@@ -75,83 +92,161 @@ export class BlockSource {
     this.#tooLarge.clear();
   }
 
-  /** Fetches the block from the first of the nodes that gives it in a form that can be proven. */
-  async fetch(
+  /** The odd parts of blocks that were taken in since the start. */
+  get odd(): readonly OddPart[] {
+    return this.#odd.all;
+  }
+
+  /**
+   * Fetches the block from the first of the nodes that gives it in a form that can be proven.
+   * @param receipts Whether a block without its receipts is of use.
+   */
+  fetch(
     reference: Reference,
     nodes: readonly AskedUpstream[],
     signal: Signal,
     receipts: ReceiptTerms = "needed",
   ): Promise<Found> {
+    return this.#fetch(reference, nodes, { receipts, isOld: false, signal });
+  }
+
+  /**
+   * As `fetch`, for a block below the window, whose header may have another form than new ones. The proof of such a
+   * block is `none`: the caller has to see to it that the nodes agree on the block.
+   */
+  fetchOld(
+    reference: Reference,
+    nodes: readonly AskedUpstream[],
+    signal: Signal,
+    receipts: ReceiptTerms = "needed",
+  ): Promise<Found> {
+    return this.#fetch(reference, nodes, { receipts, isOld: true, signal });
+  }
+
+  async #fetch(
+    reference: Reference,
+    nodes: readonly AskedUpstream[],
+    terms: FetchedUnder,
+  ): Promise<Found> {
+    const { isOld, signal } = terms;
     const foreign: ForeignBlock[] = [];
-    let isUnproven = false;
-    let lacksReceipts = false;
-    let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
+    const failure = new FetchFailures(nodes.length);
     const small = nodes.filter((node) => !this.#tooLarge.has(nameOf(node, reference)));
     const able = small.filter((node) => !this.#failed.has(nameOf(node, reference)));
-    if (able.length < small.length) isUnproven = true;
-    let tooLarge = nodes.length - small.length;
+    for (const node of small.filter((each) => !able.includes(each)))
+      failure.unproven(this.#refused.has(nameOf(node, reference)), "it failed its proof lately");
+    for (let left = nodes.length - small.length; left > 0; left -= 1) failure.tooLarge();
     const { clock } = this.#parts;
     const ask = (node: AskedUpstream, ending: Signal): Promise<IngestOutcome> =>
-      this.#ingest(reference, node, { receipts, signal: ending });
+      this.#ingest(reference, node, { ...terms, signal: ending });
     const isWorthAsking = ({ kind }: IngestOutcome): boolean =>
       kind === "failed" || kind === "unknown" || kind === "no receipts";
     const parts = { ask, isWorthAsking, clock };
+    const unasked = new Set(able);
     for await (const { node, answer } of hedgedAnswers(able, signal, parts)) {
+      unasked.delete(node);
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
-      if (answer.kind === "failed") reason = answer.reason;
-      if (answer.kind === "no receipts") lacksReceipts = true;
+      if (answer.kind === "failed") failure.failed(answer.reason);
+      if (answer.kind === "no receipts") failure.noReceipts();
       if (answer.kind === "garbage") {
         this.#report(node, { part: "shape", reason: answer.reason });
-        isUnproven = true;
+        failure.unproven(false, answer.reason);
       }
       if (answer.kind === "too large") {
-        tooLarge += 1;
+        failure.tooLarge();
         this.#refuse(node, reference, answer.reason);
       }
       if (answer.kind !== "ingested" && answer.kind !== "refuted") continue;
-      const found = this.#check(reference, answer, node);
-      if (found.kind === "found") return found;
+      const found = this.#check(reference, answer, { node, isOld });
+      if (found.kind === "taken") return this.#best(found, [...unasked], terms);
       if (found.part === "header hash") foreign.push({ hash: found.hash, node });
-      isUnproven = true;
+      failure.unproven(found.isRefused, `${found.part}: ${found.reason}`);
     }
+    if (signal.aborted) return { kind: "failed", reason: "aborted" };
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
       // The prover accepts foreign headers now, so the block is judged again.
-      const again = await this.#ingest({ hash: agreed.hash }, agreed.node, { receipts, signal });
+      const again = await this.#ingest({ hash: agreed.hash }, agreed.node, terms);
       if (again.kind === "ingested" || again.kind === "refuted") {
-        const found = this.#check(reference, again, agreed.node);
-        if (found.kind === "found") return found;
+        const found = this.#check(reference, again, { node: agreed.node, isOld });
+        if (found.kind === "taken") return this.#best(found, [], terms);
       }
     }
-    if (tooLarge > 0 && tooLarge === nodes.length) return { kind: "too large" };
-    if (isUnproven) return { kind: "unproven" };
-    if (tooLarge > 0) reason ??= "larger than limits.block";
-    if (reason !== undefined) return { kind: "failed", reason };
-    return { kind: lacksReceipts ? "no receipts" : "unknown" };
+    return failure.outcome;
   }
 
   #ingest(
     reference: Reference,
     node: AskedUpstream,
-    terms: { readonly receipts: ReceiptTerms; readonly signal: Signal },
+    { receipts, signal }: FetchedUnder,
   ): Promise<IngestOutcome> {
     const { ingest, prover } = this.#parts;
-    return ingest(reference, node, { ...terms, limits: this.#limits, rules: prover.rules() });
+    return ingest(reference, node, {
+      ...{ receipts, signal },
+      ...{ limits: this.#limits, rules: prover.rules() },
+    });
   }
 
   #check(
     reference: Reference,
     answer: Extract<IngestOutcome, { kind: "ingested" | "refuted" }>,
-    node: AskedUpstream,
-  ): Extract<Found, { kind: "found" }> | { kind: "failed"; part: string; hash: string } {
-    const verdict = answer.kind === "ingested" ? this.#parts.prover.judge(answer.proof) : answer;
+    { node, isOld }: { readonly node: AskedUpstream; readonly isOld: boolean },
+  ): Taken | NotTaken {
+    const { prover } = this.#parts;
+    const verdict = answer.kind === "ingested" ? prover.judge(answer.proof, isOld) : answer;
     if (answer.kind === "ingested" && verdict === undefined)
-      return { kind: "found", record: answer.block };
+      return { kind: "taken", record: answer.block, proof: answer.proof, node };
     const { part = "", reason = "" } = verdict ?? {};
     const { number, hash } = answer.kind === "ingested" ? saidOf(answer.block) : answer;
-    this.#report(node, { part, reason }, { number, hash });
-    this.#failed.add(nameOf(node, reference));
-    return { kind: "failed", part, hash };
+    const name = nameOf(node, reference);
+    this.#failed.add(name);
+    // A block in another form, or of a chain whose encoding is not known, contradicts nothing that is proven.
+    const isRefused = prover.isStrict || (answer.kind === "refuted" && !UNREADABLE.has(part));
+    if (isRefused) this.#refused.add(name);
+    if (isRefused || answer.kind === "refuted") this.#report(node, { part, reason }, { number, hash });
+    return { kind: "failed", part, reason, hash, isRefused };
+  }
+
+  /** The block as the node gave it, or as another node gives it with fewer odd parts. */
+  async #best(
+    taken: Taken,
+    unasked: readonly AskedUpstream[],
+    terms: FetchedUnder,
+  ): Promise<Found> {
+    const odd = taken.proof?.odd ?? [];
+    let best = taken;
+    const others = unasked.slice(0, MOST_ASKED_FOR_BETTER);
+    if (odd.length > 0 && others.length > 0 && this.#odd.mayBeBetterElsewhere(odd)) {
+      const given = await this.#givenBy(others, taken.record.hash, terms);
+      best = given.reduce((least, each) => (doubts(each) < doubts(least) ? each : least), taken);
+      if (best !== taken) this.#odd.betterElsewhere(odd);
+      else if (given.length > 0) this.#odd.noBetterElsewhere(odd);
+    }
+    const { node, record, proof } = best;
+    const block = String(record.outline.number);
+    this.#odd.note(proof?.odd ?? [], { block, upstream: node.name });
+    return { kind: "found", record };
+  }
+
+  /** The block as each of the nodes gives it, of those that give it soon. */
+  async #givenBy(
+    nodes: readonly AskedUpstream[],
+    hash: string,
+    terms: FetchedUnder,
+  ): Promise<readonly Taken[]> {
+    const { signal, done } = deadline(BETTER_WITHIN_MS, terms.signal, this.#parts.clock);
+    const given = nodes.map(async (node): Promise<Taken[]> => {
+      const answer = await this.#ingest({ hash }, node, { ...terms, signal });
+      if (answer.kind !== "ingested" && answer.kind !== "refuted") return [];
+      const checked = this.#check({ hash }, answer, { node, isOld: terms.isOld });
+      return checked.kind === "taken" ? [checked] : [];
+    });
+    // A node that takes no notice of the signal must not keep the chain waiting.
+    const all = await Promise.all(
+      given.map((each) => within(BETTER_WITHIN_MS, each, { clock: this.#parts.clock })),
+    );
+    done();
+    return all.flatMap((each) => each ?? []);
   }
 
   /** Notes that the block is too large. This is no lie of the node: the block may really be that large. */
@@ -213,6 +308,78 @@ export class BlockSource {
 const nameOf = ({ name }: AskedUpstream, reference: Reference): string =>
   `${name} ${"hash" in reference ? reference.hash : reference.number}`;
 
+/** The terms of one fetch, and the signal that ends it. */
+type FetchedUnder = {
+  readonly receipts: ReceiptTerms;
+  readonly isOld: boolean;
+  readonly signal: Signal;
+};
+
+/** A block that can be taken in, as one node gave it. */
+type Taken = {
+  readonly kind: "taken";
+  readonly record: IngestedBlock;
+  readonly proof: ProvenSoFar;
+  readonly node: AskedUpstream;
+};
+
+type NotTaken = {
+  readonly kind: "failed";
+  readonly part: string;
+  readonly reason: string;
+  readonly hash: string;
+  readonly isRefused: boolean;
+};
+
+/** The parts whose refutation says that the gateway cannot read the block, not that the block is false. */
+const UNREADABLE: ReadonlySet<string> = new Set(["shape"]);
+
+const doubts = ({ proof }: Taken): number =>
+  (proof?.odd.length ?? 0) + (proof?.unproven.length ?? 0);
+
+/** Collects why nodes did not give a block. */
+class FetchFailures {
+  #reason: string | undefined;
+  #unproven: string | undefined;
+  #isRefused = true;
+  #tooLarge = 0;
+  #lacksReceipts = false;
+  readonly #asked: number;
+
+  constructor(asked: number) {
+    this.#asked = asked;
+    if (asked === 0) this.#reason = "there is no node to ask";
+  }
+
+  failed(reason: string): void {
+    this.#reason = reason;
+  }
+
+  noReceipts(): void {
+    this.#lacksReceipts = true;
+  }
+
+  tooLarge(): void {
+    this.#tooLarge += 1;
+  }
+
+  unproven(isRefused: boolean, reason: string): void {
+    // One node whose block is only unreadable shows that a lie is not the only reason.
+    if (this.#unproven === undefined || !isRefused) this.#unproven = reason;
+    this.#isRefused &&= isRefused;
+  }
+
+  get outcome(): Found {
+    if (this.#tooLarge > 0 && this.#tooLarge === this.#asked) return { kind: "too large" };
+    const isRefused = this.#isRefused && this.#tooLarge === 0;
+    if (this.#unproven !== undefined)
+      return { kind: "unproven", reason: this.#unproven, isRefused };
+    const reason = this.#reason ?? (this.#tooLarge > 0 ? "larger than limits.block" : undefined);
+    if (reason !== undefined) return { kind: "failed", reason };
+    return { kind: this.#lacksReceipts ? "no receipts" : "unknown" };
+  }
+}
+
 /** A block whose header does not give the hash that the block claims. */
 type ForeignBlock = { readonly hash: string; readonly node: AskedUpstream };
 
@@ -265,6 +432,7 @@ export async function* hedgedAnswers<Node, Answer>(
     while (running.size > 0) {
       const first = await within(SLOW_MS, Promise.race(running.values()), parts);
       if (!first) {
+        if (signal.aborted) return; // a node that takes no notice of the signal must not keep anybody waiting
         if (waiting.length === 0 && again-- > 0) waiting.push(...answered.splice(0, 1));
         askNext();
       } else {

@@ -5,14 +5,16 @@ import { BlockTables } from "./block-tables.ts";
 import { type ChainWriter, ViewSource, type ViewSourceParts } from "./chain-view.ts";
 import type { Tag } from "./dialect.ts";
 import type { HeadFreshness, HeadNews } from "./freshness.ts";
+import type { OddPart } from "./odd-parts.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
 /** The facts of the chain that the writer knows and the store does not hold. */
 export type ChainNews = {
   readonly isLive: boolean;
-  /** Why the chain is not followed now: its store cannot be written. */
+  /** Why calls are sent to the nodes: the chain cannot be followed, or its store cannot be written. */
   readonly whyStopped?: string | undefined;
+  readonly remarks?: ChainRemarks | undefined;
   /** Identifies the file of the store: a new value means that another file has replaced the old one. */
   readonly store?: string;
   /** The name of the node whose chain is followed. */
@@ -20,6 +22,15 @@ export type ChainNews = {
   readonly nodeHeads: readonly NodeHeadNews[];
   /** undefined before the head was confirmed. */
   readonly head?: HeadNews | undefined;
+};
+
+/** The facts about a chain, beside its head, that operators should know. */
+export type ChainRemarks = {
+  /** Whether `whyStopped` has another reason than the disk: then the network is ready, and its nodes answer. */
+  readonly isPassingThrough: boolean;
+  /** A node whose head is a window or more above ours, in words. */
+  readonly whyBehind?: string | undefined;
+  readonly odd: readonly OddPart[];
 };
 
 /** The position of a node's head when the writer last read it. */
@@ -111,6 +122,10 @@ export class ChainReader {
   /** Forgets the writer's tags. The writer sets the size of the store. */
   reconfigure(): void {
     this.#known.clear();
+  }
+
+  get remarks(): ChainRemarks {
+    return this.#news.remarks ?? { isPassingThrough: false, odd: [] };
   }
 
   /** As `ChainWriter.distrust`. */

@@ -195,7 +195,7 @@ export class ViewSource {
     return this.view();
   }
 
-  /** Why the chain is not followed now and calls pass through to the nodes, in words for a person. */
+  /** Why calls are sent to the nodes, in words for a person: the chain cannot be followed, or the disk refuses writes. */
   get whyStopped(): string | undefined {
     return this.#parts.whyStopped();
   }
@@ -437,9 +437,10 @@ export class ChainView {
     const { store } = this.#parts;
     const { from, to } = query.range;
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const last = store.hashAt(to);
+      const last = hashAtOrBelow(to, store);
       const found = yield* searchLogs(query, { store });
-      if (last === undefined || store.hashAt(to) !== last || (store.tail ?? 0) > from) continue;
+      if (last === undefined || hashAtOrBelow(to, store) !== last || (store.tail ?? 0) > from)
+        continue;
       found?.keepFew();
       return found;
     }
@@ -451,3 +452,14 @@ const asAskedFor = (
   block: StoredBlock | undefined,
   receipts: ReceiptTerms,
 ): StoredBlock | undefined => (block?.hasReceipts || receipts === "if held" ? block : undefined);
+
+/** The hash of the newest stored block up to a number, in the window: the number may be a height without a block. */
+function hashAtOrBelow(number: number, store: BlockTables): string | undefined {
+  const { tail, head } = store;
+  if (!head || number > head.number) return undefined;
+  for (let at = number; at >= (tail ?? head.number); at -= 1) {
+    const hash = store.hashAt(at);
+    if (hash !== undefined) return hash;
+  }
+  return undefined;
+}

@@ -13,7 +13,7 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type RunWrite } from "./block-store.ts";
 import { FINALIZED, type LogSegment, type StoredTracePosition } from "./block-tables.ts";
-import type { ChainNews } from "./chain-reader.ts";
+import type { ChainNews, ChainRemarks } from "./chain-reader.ts";
 import { type ChainWriter, type FetchFailure, ViewSource } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, ReceiptTerms, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
@@ -25,7 +25,7 @@ import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import { CALLED_OFF, type WriterThread } from "./thread/writer-thread.ts";
-import { type IngestBlock, ingestHere, type StoreWriting } from "./writing.ts";
+import { type IngestBlock, type IngestedBlock, ingestHere, type StoreWriting } from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -261,12 +261,14 @@ export class Chain implements ChainWriter {
     this.#opening.closed();
   }
 
-  /** The reason why the chain cannot advance, in words; undefined while nothing stops the chain. */
+  /** Why the chain that callers see does not advance, in words; undefined while it does. */
   get whyStuck(): string | undefined {
-    const { oversizedBlock } = this.#follower;
-    return oversizedBlock === undefined
-      ? undefined
-      : `block ${oversizedBlock} is larger than limits.block allows and cannot be followed`;
+    return this.#follower.whyStuck;
+  }
+
+  get remarks(): ChainRemarks {
+    const { isPassingThrough, whyBehind } = this.#follower;
+    return { isPassingThrough, whyBehind, odd: this.#source.odd };
   }
 
   // For the processes that read the store.
@@ -283,7 +285,7 @@ export class Chain implements ChainWriter {
       .flatMap(({ name, head, isOnOtherBranch }) =>
         head ? [{ node: name, head, isOnOtherBranch }] : [],
       );
-    const seen = { nodeHeads, head: this.#parts.freshness.news() };
+    const seen = { nodeHeads, head: this.#parts.freshness.news(), remarks: this.remarks };
     return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 
@@ -370,7 +372,7 @@ export class Chain implements ChainWriter {
   async #fetch(reference: Reference, receipts: ReceiptTerms): Promise<Fetching> {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
-    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal, receipts);
+    const found = await this.#source.fetchOld(reference, pool.bestForBlocks(), signal, receipts);
     // In the mode `strict` the call fails then, and does not go to a node, whose answer nothing would prove.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
@@ -379,6 +381,7 @@ export class Chain implements ChainWriter {
     const { hash } = record;
     const { number } = record.outline;
     if ("number" in reference && (await this.#isContested(number, hash))) return "unproven";
+    if (this.#isStrange(record)) return "unproven";
     if (number > (this.#head?.number ?? -1)) {
       await this.views.reach(number, signal);
       return this.#ifStored(hash, receipts) ?? "unknown";
@@ -386,6 +389,14 @@ export class Chain implements ChainWriter {
     const isOld = "number" in reference && number < (this.#store.tables.tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
     return this.#ifStored(hash, receipts) ?? "unanswered";
+  }
+
+  /** Whether the block has a header without proof, in a window whose newest header is proven. */
+  #isStrange({ outline: { number, blockProof } }: IngestedBlock): boolean {
+    if (blockProof !== "none") return false;
+    const { head, tail = 0 } = this.#store.tables;
+    const newest = head && this.#store.tables.outline(head.hash);
+    return newest !== undefined && newest.blockProof !== "none" && number >= tail;
   }
 
   /** Whether a node has another block at this number. The store cannot tell: old blocks are not linked to its chain. */

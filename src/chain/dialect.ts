@@ -85,6 +85,9 @@ export type FetchTerms = {
 /** A name that nodes give to a block, such as `latest`; each family has its own names. */
 export type Tag = "latest" | "safe" | "finalized" | `latest_${string}`;
 
+/** The position of a block as a node told it, with the block's time, in seconds since 1970, where the node told that. */
+export type HeadPosition = Position & { readonly timestamp?: number | undefined };
+
 /** None of these functions rejects. */
 export type ChainDialect = {
   readonly kind: "blocks" | "epochs";
@@ -96,7 +99,7 @@ export type ChainDialect = {
     numberOrTag: number | Tag,
     node: AskedUpstream,
     signal: Signal,
-  ): Promise<Position | undefined>;
+  ): Promise<HeadPosition | undefined>;
   /** Whether the node knows the block with this hash; undefined when the node does not tell. */
   knowsBlock(hash: string, node: AskedUpstream, signal: Signal): Promise<boolean | undefined>;
 };

@@ -15,12 +15,12 @@ import {
   type Fetched,
   type FetchTerms,
   failureOf,
+  type HeadPosition,
   LARGEST_NUMBER,
   type GivenBlock as ParsedBlock,
   type Reference,
   tooLarge,
 } from "./dialect.ts";
-import type { Position } from "./stored-block.ts";
 
 /** How many receipts are fetched at the same time where a node gives them one by one. */
 const AT_ONCE = 16;
@@ -217,15 +217,22 @@ function hashesOf({ transactions }: ParsedBlock): string[] | undefined {
   return hashes.every(isHash) ? hashes : undefined;
 }
 
-function positionIn(json: Buffer): Position | undefined {
-  const [number, hash] = findMembers(json, ["number", "hash"]) ?? [];
+function positionIn(json: Buffer): HeadPosition | undefined {
+  const [number, hash, time] = findMembers(json, ["number", "hash", "timestamp"]) ?? [];
   if (!number || !hash) return undefined;
   const position = {
     number: Number(textOf(json, number).slice(1, -1)),
     hash: textOf(json, hash).slice(1, -1).toLowerCase(),
+    timestamp: time && secondsIn(textOf(json, time)),
   };
   const isNumber = Number.isInteger(position.number) && position.number <= LARGEST_NUMBER;
   return isNumber && isHash(position.hash) ? position : undefined;
+}
+
+/** The seconds in a JSON quantity; undefined when it is none. */
+function secondsIn(json: string): number | undefined {
+  const seconds = Number(json.replaceAll('"', ""));
+  return Number.isSafeInteger(seconds) ? seconds : undefined;
 }
 
 /** The dialect of EVM networks: `eth_*`. */

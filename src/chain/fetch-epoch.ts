@@ -32,7 +32,10 @@ export const epochDialect: ChainDialect = {
     fetchEpoch(reference, askingOf(node, terms.signal, terms.limits.bytes), terms),
   readPosition: async (numberOrTag, node, signal) => {
     const pivot = await readPivot(epochOf(numberOrTag), askingOf(node, signal));
-    return isPivot(pivot) ? { number: pivot.number, hash: pivot.hash } : undefined;
+    if (!isPivot(pivot)) return undefined;
+    const { number, hash, json } = pivot;
+    const { timestamp } = json;
+    return { number, hash, ...(isQuantity(timestamp) ? { timestamp: toNumber(timestamp) } : {}) };
   },
   knowsBlock: async (hash, node, signal) => {
     const found = await pivotWith(hash, askingOf(node, signal));

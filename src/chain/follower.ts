@@ -4,17 +4,20 @@
 import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import { RecentNames } from "../lib/keep-newest.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceParts } from "./advance.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
+import { Progress } from "./progress.ts";
 import type { Position } from "./stored-block.ts";
 
 export type FollowedUpstream = Pick<Upstream, "name" | "ask" | "isMissing" | "noteHead"> & {
   readonly announcements: Pick<Upstream["announcements"], "canSubscribe" | "watchHeads">;
 };
 
-export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
+export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated" | "heads" | "metrics"> & {
+  readonly metrics: AdvanceParts["metrics"] & Pick<Metrics, "followed">;
   /** The nodes that may be asked now, in the order of the configuration. */
   readonly nodes: () => readonly FollowedUpstream[];
   readonly writing: {
@@ -47,8 +50,11 @@ export class Follower {
   readonly #watched = new Set<FollowedUpstream>();
   #leader: string | undefined;
   #isLive = false;
-  /** Why the stored chain is not extended now; undefined again when the chain is live. */
+  /** Why calls are sent to the nodes; undefined again when the chain is live. */
   #whyStopped: string | undefined;
+  /** Whether the disk is the reason of `#whyStopped`. */
+  #isDiskFull = false;
+  readonly #progress: Progress;
   /** The hash of the head that the stored chain reached last, before the chain went live. */
   #reached: string | undefined;
   #triesToGoLive = 0;
@@ -66,12 +72,14 @@ export class Follower {
   constructor(options: { readonly network: string }, parts: FollowerParts) {
     this.#parts = parts;
     const onUpdated = (): void => {
+      this.#progress.advanced();
       for (const listener of [...this.#onUpdate]) listener();
     };
     const { signal } = this.#closing;
     this.#distrusted = new RecentNames(DISTRUST_MS, parts.clock);
     this.#heads = new NodeHeads({ ...parts, signal });
-    this.#advance = new Advance(options, { ...parts, signal, onUpdated });
+    this.#advance = new Advance(options, { ...parts, heads: this.#heads, signal, onUpdated });
+    this.#progress = new Progress(options, parts);
   }
 
   start(): void {
@@ -90,14 +98,24 @@ export class Follower {
     return this.#isLive;
   }
 
-  /** The number of a block above the head that is too large to be stored; undefined when there is none. */
-  get oversizedBlock(): number | undefined {
-    return this.#advance.oversizedBlock;
-  }
-
-  /** Why the stored chain is not extended now; undefined while it is. */
+  /** Why calls are sent to the nodes, in words for a person; undefined while the stored chain is followed. */
   get whyStopped(): string | undefined {
     return this.#whyStopped;
+  }
+
+  /** Whether calls are sent to the nodes because the chain cannot be followed, and not because of the disk. */
+  get isPassingThrough(): boolean {
+    return this.#whyStopped !== undefined && !this.#isDiskFull;
+  }
+
+  /** Why the chain does not advance although it is shown to callers; undefined while it advances. */
+  get whyStuck(): string | undefined {
+    return this.#isLive && this.#progress.isBehind ? this.#whyObstructed() : undefined;
+  }
+
+  /** A node whose head is a window or more above ours, in words; undefined when there is none. */
+  get whyBehind(): string | undefined {
+    return this.#progress.whyBehind;
   }
 
   /** The name of the node whose chain is followed. */
@@ -137,9 +155,11 @@ export class Follower {
       try {
         await this.#look(isUrgent);
       } catch (error) {
-        if (error instanceof NotWritable) this.#stop(error.message);
-        else if (!signal.aborted)
+        if (error instanceof NotWritable) this.#refuseWrites(error.message);
+        else if (!signal.aborted) {
           log.error({ err: error }, "the chain could not be followed, and the gateway tries again");
+          this.#passIfLate();
+        }
       }
       for (const done of waiting) done();
       if (signal.aborted) return;
@@ -154,7 +174,8 @@ export class Follower {
     const { store } = this.#parts;
     const pollMs = pollIntervalMs(store.tables);
     const isPushed = [...this.#watched].some(({ name }) => name === this.#leader);
-    const isCalm = isPushed && this.#isLive && !this.#advance.isHeadDenied;
+    const isCalm =
+      isPushed && this.#isLive && !this.#advance.isHeadDenied && !this.#progress.isBehind;
     return isCalm ? Math.max(PUSHED.leastMs, pollMs * PUSHED.times) : pollMs;
   }
 
@@ -174,13 +195,16 @@ export class Follower {
     const head = chosen && this.#heads.of(chosen);
     if (!chosen || !head) return;
     const saidAt = this.#heads.saidAt(chosen) ?? now;
+    this.#progress.look(nodes, this.#heads);
     const isThere = await this.#advanceTo(head, chosen, nodes);
+    this.#progress.look(nodes, this.#heads);
     for (const node of nodes) this.#noteHead(node);
     if (isThere === "stopped") return;
+    this.#passIfLate();
     if (isThere) {
       this.#leader = chosen.name;
       this.#parts.onConfirmed(saidAt);
-      if (!this.#isLive) this.#goLive(head);
+      if (!this.#isLive && !this.#progress.isLate) this.#goLive(head);
       return;
     }
     this.#distrusted.add(chosen.name);
@@ -190,17 +214,66 @@ export class Follower {
   /** Extends the stored chain up to the head. @returns false when that failed; "stopped" when the disk refuses writes. */
   async #advanceTo(
     head: Position,
-    chosen: FollowedUpstream,
+    leader: FollowedUpstream,
     nodes: readonly FollowedUpstream[],
   ): Promise<boolean | "stopped"> {
     const { writing } = this.#parts;
     const why = writing.why();
     if (why !== undefined) {
-      this.#stop(why);
+      this.#refuseWrites(why);
       return "stopped";
     }
     await writing.prepare();
-    return this.#advance.to(head, chosen, nodes);
+    // A node that does not answer must not keep the network silent.
+    const attempt = new AbortController();
+    const end = (): void => attempt.abort();
+    this.#closing.signal.addEventListener("abort", end);
+    const cancel = this.#progress.whenLate(() => {
+      this.#passIfLate();
+      end();
+    });
+    try {
+      const { isLate } = this.#progress;
+      return await this.#advance.to(head, { leader, nodes, isLate, signal: attempt.signal });
+    } finally {
+      cancel();
+      this.#closing.signal.removeEventListener("abort", end);
+    }
+  }
+
+  #refuseWrites(why: string): void {
+    this.#isDiskFull = true;
+    this.#stop(why);
+  }
+
+  /**
+   * Sends calls to the nodes when nodes have had newer blocks for some block times and the chain did not advance, unless
+   * a lie is the reason: then the head stays at the last proven block.
+   */
+  #passIfLate(): void {
+    if (this.#progress.isLate && !this.isPassingThrough && this.#mayPass()) {
+      this.#isDiskFull = false;
+      const why = this.#whyObstructed() ?? "no node gives the next block in time";
+      this.#stop(why);
+      const block = this.#advance.obstacle?.block;
+      this.#parts.log.error(
+        { block, head: this.#parts.store.tables.head?.number, why },
+        "the chain cannot be followed: calls are passed through to the nodes",
+      );
+    }
+    this.#progress.measure(this.isPassingThrough);
+  }
+
+  #mayPass(): boolean {
+    const { obstacle } = this.#advance;
+    if (obstacle?.kind === "refused") return false;
+    // One node names a head that nobody gives, and another node has our head: there is no newer block to be missed.
+    return obstacle?.kind !== "claimed" || !this.#progress.isConfirmed;
+  }
+
+  #whyObstructed(): string | undefined {
+    const { obstacle } = this.#advance;
+    return obstacle && `block ${obstacle.block} ${obstacle.reason}`;
   }
 
   /** Sends calls to the nodes from now on, so that no caller sees a head that grows old. */
@@ -218,7 +291,12 @@ export class Follower {
    */
   #goLive(head: Position): void {
     this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
-    if (this.#isLive) this.#whyStopped = undefined;
+    if (this.#isLive && this.#whyStopped !== undefined) {
+      this.#parts.log.info({ head: head.number }, "the chain is followed again");
+      this.#whyStopped = undefined;
+      this.#isDiskFull = false;
+      this.#progress.measure(false);
+    }
     this.#triesToGoLive += 1;
     this.#reached = head.hash;
     this.#parts.onLive();
@@ -232,7 +310,7 @@ export class Follower {
       isDistrusted: this.#distrusted.has(node.name),
       isOnOtherBranch: this.#isOnOtherBranch(node),
     }));
-    const leader = chooseLeader(seen, this.#leader);
+    const leader = chooseLeader(seen, this.#progress.isSlow ? undefined : this.#leader);
     return nodes.find(({ name }) => name === leader);
   }
 

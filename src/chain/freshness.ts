@@ -174,10 +174,10 @@ export function unusualAgeMs(store: BlockTimes): number | undefined {
   return 1_000 * Math.max(LEAST_SECONDS, (BLOCKS_MISSING * average) / stretch);
 }
 
-/** The times between blocks that are `step` apart, downwards from the head, at most `most`; and their sum; in seconds. */
+/** The times between blocks that are `step` heights apart, downwards from the head, at most `most`; and their sum; in seconds. */
 function timesOf(store: BlockTimes, most: number, step: number): { gaps: number[]; total: number } {
   const { head, tail } = store;
-  const times: number[] = [];
+  const blocks: { readonly number: number; readonly timestamp: number }[] = [];
   const last =
     head && tail !== undefined
       ? Math.max(tail, head.number - most * step)
@@ -185,9 +185,13 @@ function timesOf(store: BlockTimes, most: number, step: number): { gaps: number[
   for (let number = head?.number ?? 0; number >= last; number -= step) {
     const hash = store.hashAt(number);
     const outline = hash && store.outline(hash);
-    if (!outline) break;
-    times.push(outline.timestamp);
+    if (!outline) continue; // a height without a block
+    blocks.push(outline);
   }
-  const gaps = times.slice(1).map((time, index) => (times[index] ?? time) - time);
-  return { gaps, total: (times[0] ?? 0) - (times.at(-1) ?? 0) };
+  // Where heights have no block, the time passes for them, too.
+  const gaps = blocks.slice(1).map((block, index) => {
+    const above = blocks[index] ?? block;
+    return ((above.timestamp - block.timestamp) * step) / (above.number - block.number || step);
+  });
+  return { gaps, total: (blocks[0]?.timestamp ?? 0) - (blocks.at(-1)?.timestamp ?? 0) };
 }

@@ -28,7 +28,7 @@ export type LogQuery = {
 
 /**
  * Searches canonical blocks, with a pause after each. @returns The matching logs, or when there are too many at least
- * one more than `most`; undefined when a block of the range is not in the store.
+ * one more than `most`; undefined when a block of the range left the store. Heights without a block have no logs.
  */
 export function* searchLogs(
   { matcher, range, most }: LogQuery,
@@ -39,7 +39,8 @@ export function* searchLogs(
     const candidates = candidatesOf(matcher, segment, store);
     for (const number of candidates ? numbersIn(candidates, segment, range) : []) {
       const hash = store.hashBytesAt(number);
-      if (!hash) return undefined;
+      if (!hash && number < (store.tail ?? Number.POSITIVE_INFINITY)) return undefined;
+      if (!hash) continue;
       selectLogs({ number, hash }, { matcher, store }, found);
       if (found.count > most) return found;
       yield;

@@ -24,6 +24,8 @@ const SAYS_NOTHING = new Error("the node does not report its head");
 
 export class NodeHeads {
   readonly #heads = new Map<string, { readonly head: Position; readonly at: number }>();
+  /** The highest number that each node ever told, by the name of the node. */
+  readonly #highest = new Map<string, number>();
   /** The calls that wait for a reply, each with the time at which it began, by the name of the node. */
   readonly #reading = new Map<string, { readonly read: Promise<void>; readonly at: number }>();
   readonly #parts: NodeHeadsParts;
@@ -35,6 +37,11 @@ export class NodeHeads {
   /** The node's head; undefined while the node tells none or is silent. */
   of(node: Pick<AskedUpstream, "name">): Position | undefined {
     return this.#said(node)?.head;
+  }
+
+  /** Whether the node's head was ever at this number or above. */
+  hasReached({ name }: Pick<AskedUpstream, "name">, number: number): boolean {
+    return (this.#highest.get(name) ?? -1) >= number;
   }
 
   /** When the node told its head, by the clock's `now`. */
@@ -52,6 +59,7 @@ export class NodeHeads {
 
   /** Records a head that the node pushed or replied. */
   tell({ name }: Pick<AskedUpstream, "name">, head: Position): void {
+    this.#highest.set(name, Math.max(head.number, this.#highest.get(name) ?? -1));
     this.#heads.set(name, { head, at: this.#parts.clock.now() });
   }
 

@@ -35,6 +35,11 @@ export class Prover {
     this.#acceptsOddHeaders = parts.store.tables.note(NOTE) === FOREIGN;
   }
 
+  /** Whether blocks whose proof is not full are refused. */
+  get isStrict(): boolean {
+    return this.#mode === "strict";
+  }
+
   /** Sets the mode for blocks that are ingested from now on. */
   setMode(mode: ProofMode): void {
     this.#mode = mode;
@@ -45,14 +50,23 @@ export class Prover {
     return this.#mode === "off" ? undefined : this.#rules;
   }
 
-  /** Judges a block by its proof. @returns The part that is wrong, and why; undefined when the block is accepted. */
-  judge(proof: ProvenSoFar): { readonly part: string; readonly reason: string } | undefined {
+  /**
+   * Judges a block by its proof.
+   * @param isOld Whether the block is below the window: old headers of a chain may have another form than new ones, so
+   * the caller has to see to it that the nodes agree on the block.
+   * @returns The part that is not accepted, and why; undefined when the block is accepted.
+   */
+  judge(
+    proof: ProvenSoFar,
+    isOld = false,
+  ): { readonly part: string; readonly reason: string } | undefined {
     if (!proof) return undefined;
     // The network may have an encoding of its own. One node alone cannot show that: `BlockSource` asks all nodes.
     const oddHeader: Oddity | undefined = proof.odd.find(({ part }) => part === "header hash");
-    if (oddHeader && !this.#acceptsOddHeaders) return oddHeader;
+    const isAccepted = this.#acceptsOddHeaders || (isOld && !this.isStrict);
+    if (oddHeader && !isAccepted) return oddHeader;
     const parts = new Set([...proof.unproven, ...proof.odd.map(({ part }) => part)]);
-    if (this.#mode === "strict" && parts.size > 0) {
+    if (this.isStrict && parts.size > 0) {
       const reason = "the part cannot be proven, and the network's proof is strict";
       return { part: [...parts].join(", "), reason };
     }

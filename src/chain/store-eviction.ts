@@ -41,12 +41,12 @@ export class StoreEviction {
 
   /** Removes blocks after a chain update. @param tail The lowest number from which every block is stored. */
   evictBelowWindow(head: number, tail: number): void {
-    const { entries, tables, size } = this.#parts;
+    const { entries, size } = this.#parts;
     const first = Math.max(tail, head - size().windowBlocks + 1);
     for (let number = tail; number < first; number += 1) entries.eraseAt(number);
     this.#eraseDropped(first);
     this.#dropTerms(segmentOf(Math.min(first, this.#termsFrom)));
-    tables.putTail(first);
+    this.#putTail(first, head);
     this.evictToBudget();
   }
 
@@ -66,7 +66,15 @@ export class StoreEviction {
       entries.eraseAt(first);
       first += 1;
     }
-    if (first !== tail) tables.putTail(first);
+    if (first !== tail) this.#putTail(first, head?.number ?? first);
+  }
+
+  /** Makes the first block from this number on the tail: the number itself may be a height without a block. */
+  #putTail(number: number, head: number): void {
+    const { tables } = this.#parts;
+    let first = number;
+    while (first < head && tables.hashAt(first) === undefined) first += 1;
+    tables.putTail(first);
   }
 
   /** @returns false when too few kept blocks are left. */

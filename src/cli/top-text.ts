@@ -54,7 +54,8 @@ function networkLines({ networks }: LiveStatus): readonly Line[] {
   });
   const [header = "", ...texts] = table([NETWORK_HEADER, ...rows]).split("\n");
   const shown = networks.flatMap((network, at): Line[] => {
-    const why = network.isReady ? [] : [{ text: `  ${network.whyNotReady}`, isIll: true }];
+    const reasons = [...(network.isReady ? [] : [network.whyNotReady]), ...(network.notes ?? [])];
+    const why = reasons.map((reason) => ({ text: `  ${reason}`, isIll: true }));
     return [{ text: texts[at] ?? "", isIll: needsALook(network) }, ...why];
   });
   return [{ text: "" }, { text: header }, ...shown];

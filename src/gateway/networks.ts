@@ -88,6 +88,13 @@ export class Networks {
     ];
   }
 
+  /** Lines about networks that can serve, but not as they should: see `Network.notes`. */
+  notes(): readonly string[] {
+    return this.all.flatMap((network) =>
+      network.notes().map((note) => `${network.facts.name}: ${note}`),
+    );
+  }
+
   /** Whether the network is configured, but not served yet, since no node has told its chain id. */
   isUnidentified(name: string | undefined): boolean {
     return Object.hasOwn(this.#unidentified ?? {}, name ?? "");

@@ -142,6 +142,7 @@ export class ServerSide {
       handshakes: this.#handshakes,
       sockets: this.#sockets,
       whyNotReady: () => this.whyNotReady(),
+      notes: () => this.notes(),
       ...{ connections, streams, metrics, memory, turns, clock, log, guard },
     });
   }
@@ -150,6 +151,11 @@ export class ServerSide {
   async whyNotReady(): Promise<readonly string[]> {
     const { networks, state } = this.#parts;
     return [...(await networks.whyNotReady()), ...whyStateNotWritable(state)];
+  }
+
+  /** Lines about networks that this process can serve, but not as they should be. */
+  notes(): readonly string[] {
+    return this.#parts.networks.notes();
   }
 
   /** The recent slow and failed calls that this process answered, newest first. */

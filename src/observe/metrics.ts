@@ -111,6 +111,8 @@ const COUNTERS = {
     "Blocks taken into the store, by the extent of their proof.",
   "block_parts_unproven_total{network,part}":
     "Parts of blocks that could not be proven, because their encoding is not known.",
+  "block_parts_odd_total{network,upstream,part}":
+    "Parts of blocks that did not fit the rules, where nothing proven contradicts them: they are served without their proof.",
   "proof_failures_total{network,upstream,part}":
     "Blocks from a node that do not match their hash, by the part that does not.",
   "blocks_too_large_total{network,upstream}":
@@ -147,6 +149,10 @@ const GAUGES = {
 /** Over several processes, Prometheus sees the highest value. */
 const MOST = {
   "head_age_seconds{network}": "The age of the followed chain's newest block.",
+  "network_passing_through{network}":
+    "1 while the chain cannot be followed and calls go to the nodes, for another reason than the disk.",
+  "network_behind_blocks{network}":
+    "The blocks by which the followed chain is behind a node whose head is a window or more ahead; 0 while there is none.",
   "head_stale{network}":
     "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
   networks_unidentified:
@@ -496,6 +502,12 @@ export class Metrics {
     this.#least["store_writable{network}"].set({ network }, isWritable ? 1 : 0);
   }
 
+  followed(network: string, now: { isPassingThrough: boolean; behindBlocks: number }): void {
+    const passing = this.#most["network_passing_through{network}"];
+    passing.set({ network }, now.isPassingThrough ? 1 : 0);
+    this.#most["network_behind_blocks{network}"].set({ network }, now.behindBlocks);
+  }
+
   /** Removes the gauges of a network that is no longer configured; its counters stay. */
   networkGone(network: string): void {
     for (const gauges of [this.#gauges, this.#most, this.#least])
@@ -541,6 +553,10 @@ export class Metrics {
     failures.add(1, network, upstream, part);
     this.#caught(network, { upstream, kind: "failed proof" }, evidence);
   }
+
+  readonly blockPartOdd = this.#counting<[network: string, upstream: string, part: string]>(
+    "block_parts_odd_total{network,upstream,part}",
+  );
 
   readonly blockTooLarge = this.#counting<[network: string, upstream: string]>(
     "blocks_too_large_total{network,upstream}",

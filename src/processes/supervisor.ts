@@ -79,6 +79,10 @@ export async function startSupervisor(
       ...whyUnidentified(current.unidentified),
       ...whyStateNotWritable(state),
     ],
+    notes: async () =>
+      (await networks()).flatMap(({ network, notes = [] }) =>
+        notes.map((note) => `${network}: ${note}`),
+      ),
     calls: () => processes.calls(),
     trials: {
       try: (asked) => processes.ofServer({ what: "try", asked }),

@@ -45,6 +45,8 @@ export type HttpServerParts = {
   readonly streams: EventStreams;
   /** The reasons why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
+  /** Lines about networks that are ready but not as they should be, for `/readyz`. */
+  readonly notes: () => readonly string[];
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly handshakes: Pick<Handshakes, "begin">;
@@ -317,7 +319,7 @@ export class HttpServer {
   async #tellReadiness(exchange: HttpExchange): Promise<void> {
     this.#readinessAskedMs = this.#parts.clock.now();
     const reasons = this.#isDraining ? ["draining"] : await this.#parts.whyNotReady();
-    if (reasons.length === 0) this.#tell(exchange, "ready");
+    if (reasons.length === 0) this.#tell(exchange, ["ready", ...this.#parts.notes()].join("\n"));
     else this.#tell(exchange, reasons.join("\n"), 503);
   }
 

@@ -35,6 +35,8 @@ export class GeneratedChain {
   /** Blocks by hash, also dropped ones. */
   readonly #byHash = new Map<string, GeneratedBlock>();
   readonly #positionByTransaction = new Map<string, { block: GeneratedBlock; index: number }>();
+  /** How many heights the next block leaves out. */
+  #skipped = 0;
   /** Transactions of dropped blocks, which may be included again. */
   #waiting: Signed[] = [];
   readonly words: Vocabulary;
@@ -76,8 +78,17 @@ export class GeneratedChain {
     return this.#shape.firstNumber;
   }
 
+  /** undefined for a height that the chain does not reach, or that it left out. */
   block(number: number): GeneratedBlock | undefined {
-    return this.#canonical[number - this.#first];
+    let index = Math.min(number - this.#first, this.#canonical.length - 1);
+    while ((this.#canonical[index]?.number ?? number) > number) index -= 1;
+    const block = this.#canonical[index];
+    return block?.number === number ? block : undefined;
+  }
+
+  /** Leaves out some heights before the next block, as Filecoin does where nobody made a block in time. */
+  skip(heights: number): void {
+    this.#skipped = heights;
   }
 
   byHash(hash: string): GeneratedBlock | undefined {
@@ -135,11 +146,13 @@ export class GeneratedChain {
 
   #add(transactions: readonly Signed[]): void {
     const parent = this.#canonical.at(-1);
-    const number = parent ? parent.number + 1 : this.#shape.firstNumber;
+    const steps = 1 + this.#skipped;
+    this.#skipped = 0;
+    const number = parent ? parent.number + steps : this.#shape.firstNumber;
     const position = {
       number,
       parentHash: parent?.hash ?? this.#random.hex(32),
-      timestamp: (parent?.timestamp ?? 1_700_000_000) + this.#shape.blockSeconds,
+      timestamp: (parent?.timestamp ?? 1_700_000_000) + steps * this.#shape.blockSeconds,
     };
     const block = generateBlock(position, transactions, this.#random);
     this.#canonical.push(block);

@@ -63,6 +63,7 @@ export async function scriptedAdmin(
       prices: () => undefined,
       networks: async () => [],
       whyNotReady: async () => [],
+      notes: async () => [],
       calls: async () => [],
       audit: new AuditTrail({ state, clock, log }),
       incidents: async () => [],

@@ -28,7 +28,7 @@ export function Overview() {
 }
 
 function NetworkCard({ network }: { network: LiveNetwork }) {
-  const { network: name, family, chainId, isReady, isStale, whyNotReady } = network;
+  const { network: name, family, chainId, isReady, isStale, whyNotReady, notes = [] } = network;
   const [tone, word]: [Tone, string] = !isReady
     ? ["bad", "Not ready"]
     : isStale
@@ -45,6 +45,11 @@ function NetworkCard({ network }: { network: LiveNetwork }) {
         <a href={hrefOf("nodes", { network: name })}>Nodes of {name}</a>
       </header>
       {whyNotReady && <p class="tone-bad">{whyNotReady}</p>}
+      {notes.map((note) => (
+        <p class="tone-warn" key={note}>
+          {note}
+        </p>
+      ))}
       <Figures figures={figuresShown(network)} />
       <NetworkCharts network={network} />
       <Reorganisations network={network} />

@@ -1,0 +1,133 @@
+// Whether the followed chain keeps up with its nodes: since when nodes have had newer blocks than the stored chain, and
+// the node that is a window or more ahead of it.
+
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { AskedUpstream } from "./dialect.ts";
+import { pollIntervalMs } from "./freshness.ts";
+import type { NodeHeads } from "./node-heads.ts";
+import type { StoreWriting } from "./writing.ts";
+
+export type ProgressParts = {
+  readonly store: Pick<StoreWriting, "tables" | "size">;
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly log: Pick<Logger, "warn">;
+  readonly metrics: Pick<Metrics, "followed">;
+};
+
+/**
+ * The chain is late when it has not advanced for this many block times although a node has newer blocks; with bounds in
+ * milliseconds, since the block time of a few blocks is a guess. With the polls that comes to less than three block times.
+ */
+const LATE_AFTER = { blocks: 2, leastMs: 2_000, mostMs: 24_000 };
+
+export class Progress {
+  /** Since when a node has had newer blocks and the chain did not advance, by the clock's `now`; undefined when none has. */
+  #behindSince: number | undefined;
+  #isConfirmed = false;
+  /** The block time when it was measured last, in milliseconds. */
+  #blockMs = 0;
+  #ahead: { readonly node: string; readonly head: number; readonly blocks: number } | undefined;
+  /** Whether the log says that a node is far ahead. */
+  #wasAhead = false;
+  readonly #network: string;
+  readonly #parts: ProgressParts;
+
+  constructor({ network }: { readonly network: string }, parts: ProgressParts) {
+    this.#network = network;
+    this.#parts = parts;
+  }
+
+  /** Whether a node has newer blocks than the stored chain. */
+  get isBehind(): boolean {
+    return this.#behindSince !== undefined;
+  }
+
+  /** Whether the chain has not advanced for some block times although a node has newer blocks. */
+  get isLate(): boolean {
+    return this.#behindMs >= this.#graceMs;
+  }
+
+  /** As `isLate`, after half the time: then a leader that is a block behind another node is not waited for. */
+  get isSlow(): boolean {
+    return this.#behindMs >= this.#graceMs / 2;
+  }
+
+  get #behindMs(): number {
+    return this.#behindSince === undefined ? -1 : this.#parts.clock.now() - this.#behindSince;
+  }
+
+  /** Whether a node has our head as its newest block. */
+  get isConfirmed(): boolean {
+    return this.#isConfirmed;
+  }
+
+  /** In words for a person: the node that is a window or more ahead; undefined when there is none. */
+  get whyBehind(): string | undefined {
+    const ahead = this.#ahead;
+    return ahead && `${ahead.node} is ${ahead.blocks} blocks ahead, at ${ahead.head}`;
+  }
+
+  /** Records that the stored chain has changed. */
+  advanced(): void {
+    if (this.isBehind) this.#behindSince = this.#parts.clock.now();
+  }
+
+  /** Compares the stored head with those of the nodes. */
+  look(nodes: readonly AskedUpstream[], heads: Pick<NodeHeads, "of">): void {
+    const { store, clock } = this.#parts;
+    const { head } = store.tables;
+    const told = nodes.flatMap((node) => {
+      const theirs = heads.of(node);
+      return theirs ? [{ node: node.name, ...theirs }] : [];
+    });
+    const highest = told.reduce((best, each) => (each.number > best.number ? each : best), {
+      node: "",
+      number: head?.number ?? -1,
+      hash: "",
+    });
+    const blocks = highest.number - (head?.number ?? -1);
+    const { tail = 0 } = store.tables;
+    // One block alone shows no block time; it may be the first of a window that begins anew.
+    if (head && head.number > tail) this.#blockMs = 2 * pollIntervalMs(store.tables);
+    this.#isConfirmed = told.some(({ hash }) => hash === head?.hash);
+    if (blocks === 0) this.#behindSince = undefined;
+    else this.#behindSince ??= clock.now();
+    const isFar = head !== undefined && blocks >= store.size.windowBlocks;
+    this.#ahead = isFar ? { node: highest.node, head: highest.number, blocks } : undefined;
+  }
+
+  /**
+   * Calls `listener` once when the chain becomes late, unless it advances; where it is late already, after a while that
+   * one more attempt gets. @returns A function that cancels this.
+   */
+  whenLate(listener: () => void): () => void {
+    const { clock } = this.#parts;
+    if (this.#behindSince === undefined) return () => undefined;
+    if (this.isLate) return clock.after(this.#graceMs / 2, listener);
+    let cancel = (): void => undefined;
+    const wait = (): void => {
+      const since = this.#behindSince ?? clock.now();
+      cancel = clock.after(Math.max(1, since + this.#graceMs - clock.now()), () =>
+        this.isLate ? listener() : wait(),
+      );
+    };
+    wait();
+    return () => cancel();
+  }
+
+  /** Updates the metrics, and logs when a node is found to be far ahead. */
+  measure(isPassingThrough: boolean): void {
+    const { metrics, log } = this.#parts;
+    const ahead = this.#ahead;
+    metrics.followed(this.#network, { isPassingThrough, behindBlocks: ahead?.blocks ?? 0 });
+    if (ahead && !this.#wasAhead) log.warn(ahead, "the followed chain is far behind a node");
+    this.#wasAhead = ahead !== undefined;
+  }
+
+  get #graceMs(): number {
+    const { blocks, leastMs, mostMs } = LATE_AFTER;
+    return Math.min(mostMs, Math.max(leastMs, blocks * this.#blockMs));
+  }
+}

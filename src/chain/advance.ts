@@ -51,10 +51,17 @@ export type Obstacle = {
   /**
    * `refused`: a lie is the reason, or the mode `strict`: then the head stays, and calls do not go to the nodes. `missing`:
    * no node gave the block, or its height has none. `claimed`: no node gave the target itself, so perhaps there is none.
-   * `odd`: the block cannot be taken in.
+   * `odd`: the block cannot be taken in. `lag`: the node that was followed is far below our head.
    */
-  readonly kind: "refused" | "missing" | "claimed" | "odd";
+  readonly kind: "refused" | "missing" | "claimed" | "odd" | "lag";
 };
+
+/** Whether an obstacle is the reason rather than another: a lagging or lying node does not hide what stops the others. */
+const comesFirst = (one: Obstacle, other: Obstacle): boolean => {
+  const [rank, otherRank] = [RANKS.indexOf(one.kind), RANKS.indexOf(other.kind)];
+  return rank === otherRank ? one.block < other.block : rank < otherRank;
+};
+const RANKS: readonly Obstacle["kind"][] = ["odd", "missing", "claimed", "refused", "lag"];
 
 /** How many blocks are fetched at the same time when the chain is behind. */
 const AT_ONCE = 8;
@@ -91,7 +98,8 @@ export class Advance {
   readonly #denial: Confirmation;
   /** As `#denial`, for the claim of nodes that their chain shares no block with ours, or is far ahead of it. */
   readonly #strangeness: Confirmation;
-  #obstacle: Obstacle | undefined;
+  /** Why the last call of `to` for each leader failed, by its name; empty again after a chain update. */
+  readonly #obstacles = new Map<string, Obstacle>();
   /** The obstacle that the call of `to` under way has met. */
   #met: Obstacle | undefined;
   /** Ends the fetches of the call of `to` under way. */
@@ -112,9 +120,10 @@ export class Advance {
     return this.#denial.times > 0;
   }
 
-  /** Why the last call of `to` that failed could not extend the chain; undefined again after a chain update. */
+  /** Why the chain cannot be extended to the heads of the nodes; undefined again after a chain update. */
   get obstacle(): Obstacle | undefined {
-    return this.#obstacle;
+    const [first, ...others] = this.#obstacles.values();
+    return others.reduce((before, next) => (before && comesFirst(before, next) ? before : next), first);
   }
 
   /** Extends the stored chain up to the target. @returns false when the node's blocks could not be fetched or used. */
@@ -123,7 +132,11 @@ export class Advance {
     this.#fetching = by.signal;
     const isThere = (await this.#reach(target, by)) || (await this.#stepOver(target, by));
     if (!isThere) this.#obstruct(target.number, "does not link to the stored chain", "odd");
-    if (!isThere) this.#obstacle = this.#met;
+    this.#obstacles.delete(by.leader.name);
+    if (!isThere && this.#met) this.#obstacles.set(by.leader.name, this.#met);
+    const names = by.nodes.map(({ name }) => name);
+    for (const name of this.#obstacles.keys())
+      if (!names.includes(name)) this.#obstacles.delete(name);
     return isThere;
   }
 
@@ -158,7 +171,7 @@ export class Advance {
   /** Takes a lower head for the lag of its node. @returns false when it lags too much to confirm our head. */
   #takeForLag(head: Position, target: Position): boolean {
     if (head.number - target.number < this.#parts.store.size.windowBlocks) return true;
-    this.#obstruct(target.number, "is the newest of the nodes that answer, which lag", "refused");
+    this.#obstruct(target.number, "is the newest of the nodes that answer, which lag", "lag");
     return false;
   }
 
@@ -171,6 +184,7 @@ export class Advance {
       !head ||
       !stopped ||
       stopped.kind === "refused" ||
+      stopped.kind === "lag" ||
       stopped.block >= target.number
     )
       return false;
@@ -447,7 +461,7 @@ export class Advance {
   #tellUpdate(removed: number, reorganisation?: Reorganisation): void {
     const { store, log, metrics } = this.#parts;
     const { head } = store.tables;
-    this.#obstacle = undefined;
+    this.#obstacles.clear();
     this.#denial.end();
     this.#strangeness.end();
     if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");

@@ -196,6 +196,7 @@ export class Follower {
     if (!chosen || !head) return;
     const saidAt = this.#heads.saidAt(chosen) ?? now;
     this.#progress.look(nodes, this.#heads);
+    if (this.#advance.obstacle) this.#passIfLate(); // the next attempt may wait for a silent node
     const isThere = await this.#advanceTo(head, chosen, nodes);
     this.#progress.look(nodes, this.#heads);
     for (const node of nodes) this.#noteHead(node);
@@ -266,7 +267,8 @@ export class Follower {
 
   #mayPass(): boolean {
     const { obstacle } = this.#advance;
-    if (obstacle?.kind === "refused") return false;
+    if (obstacle?.kind === "refused" || obstacle?.kind === "lag") return false;
+    if (this.#progress.isOutnumbered) return false;
     // One node names a head that nobody gives, and another node has our head: there is no newer block to be missed.
     return obstacle?.kind !== "claimed" || !this.#progress.isConfirmed;
   }

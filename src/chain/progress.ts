@@ -25,10 +25,12 @@ const LATE_AFTER = { blocks: 2, leastMs: 2_000, mostMs: 24_000 };
 export class Progress {
   /** Since when a node has had newer blocks and the chain did not advance, by the clock's `now`; undefined when none has. */
   #behindSince: number | undefined;
-  #isConfirmed = false;
+  /** How many nodes have our head as their newest block, and how many have newer ones. */
+  #confirming = 0;
+  #ahead = 0;
   /** The block time when it was measured last, in milliseconds. */
   #blockMs = 0;
-  #ahead: { readonly node: string; readonly head: number; readonly blocks: number } | undefined;
+  #furthest: { readonly node: string; readonly head: number; readonly blocks: number } | undefined;
   /** Whether the log says that a node is far ahead. */
   #wasAhead = false;
   readonly #network: string;
@@ -60,12 +62,17 @@ export class Progress {
 
   /** Whether a node has our head as its newest block. */
   get isConfirmed(): boolean {
-    return this.#isConfirmed;
+    return this.#confirming > 0;
+  }
+
+  /** Whether more nodes have our head as their newest block than have newer blocks. */
+  get isOutnumbered(): boolean {
+    return this.#confirming > this.#ahead;
   }
 
   /** In words for a person: the node that is a window or more ahead; undefined when there is none. */
   get whyBehind(): string | undefined {
-    const ahead = this.#ahead;
+    const ahead = this.#furthest;
     return ahead && `${ahead.node} is ${ahead.blocks} blocks ahead, at ${ahead.head}`;
   }
 
@@ -91,11 +98,12 @@ export class Progress {
     const { tail = 0 } = store.tables;
     // One block alone shows no block time; it may be the first of a window that begins anew.
     if (head && head.number > tail) this.#blockMs = 2 * pollIntervalMs(store.tables);
-    this.#isConfirmed = told.some(({ hash }) => hash === head?.hash);
+    this.#confirming = told.filter(({ hash }) => hash === head?.hash).length;
+    this.#ahead = told.filter(({ number }) => number > (head?.number ?? -1)).length;
     if (blocks === 0) this.#behindSince = undefined;
     else this.#behindSince ??= clock.now();
     const isFar = head !== undefined && blocks >= store.size.windowBlocks;
-    this.#ahead = isFar ? { node: highest.node, head: highest.number, blocks } : undefined;
+    this.#furthest = isFar ? { node: highest.node, head: highest.number, blocks } : undefined;
   }
 
   /**
@@ -120,7 +128,7 @@ export class Progress {
   /** Updates the metrics, and logs when a node is found to be far ahead. */
   measure(isPassingThrough: boolean): void {
     const { metrics, log } = this.#parts;
-    const ahead = this.#ahead;
+    const ahead = this.#furthest;
     metrics.followed(this.#network, { isPassingThrough, behindBlocks: ahead?.blocks ?? 0 });
     if (ahead && !this.#wasAhead) log.warn(ahead, "the followed chain is far behind a node");
     this.#wasAhead = ahead !== undefined;

@@ -59,6 +59,7 @@ async function tell({ seed, blockSeconds, lags, place, blocks: told }: Story): P
   try {
     await pass(boundMs);
     for (const { skipped, odd, of } of told) {
+      await pass(skipped * blockMs);
       model.skip(skipped);
       const number = model.head.number + skipped + 1;
       const those = of === "all" ? nodes : [nodes.at(of === "first" ? 0 : -1) as OddNode];

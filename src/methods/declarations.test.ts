@@ -154,7 +154,10 @@ describe("what is done by asking", () => {
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [/^namespaces\/known-method\./, "what the gateway itself asks of nodes"],
-  [/^upstream\/capabilities\/(probes|claims)\./, "nodes are asked what they can do, and hold"],
+  [
+    /^upstream\/capabilities\/(probes|claims|word-check)\./,
+    "nodes are asked what they can do, and hold",
+  ],
   [/^upstream\/capabilities\/advice\./, "operators are told what a node lacks"],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
@@ -164,7 +167,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
     "methods are declared here, and ask nodes for others",
   ],
   [
-    /^filters\/(formatters|relayed-subscriptions)\./,
+    /^filters\/(formatters|node-chain|relayed-subscriptions)\./,
     "what is told whole, and what was missed, is asked for",
   ],
   [/^jsonrpc\/rpc-error\./, "what callers are told to do instead"],

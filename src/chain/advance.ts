@@ -104,6 +104,7 @@ export class Advance {
   #met: Obstacle | undefined;
   /** Ends the fetches of the call of `to` under way. */
   #fetching: Signal;
+  #fetchedAt = Number.NEGATIVE_INFINITY;
   readonly #network: string;
   readonly #parts: AdvanceParts;
 
@@ -118,6 +119,11 @@ export class Advance {
   /** Whether the nodes denied at the last look that they know our head. */
   get isHeadDenied(): boolean {
     return this.#denial.times > 0;
+  }
+
+  /** When a node last gave a block, by the clock's `now`. */
+  get fetchedAt(): number {
+    return this.#fetchedAt;
   }
 
   /** Why the chain cannot be extended to the heads of the nodes; undefined again after a chain update. */
@@ -427,7 +433,10 @@ export class Advance {
   ): Promise<IngestedBlock | undefined> {
     const signal = this.#fetching;
     const found = await this.#parts.source.fetch(reference, nodes, signal);
-    if (found.kind === "found") return found.record;
+    if (found.kind === "found") {
+      this.#fetchedAt = this.#parts.clock.now();
+      return found.record;
+    }
     const why = signal.aborted ? "is not given by any node in time" : wordsFor(found);
     this.#obstruct(number, why, kindOf(found, reference));
     return undefined;

@@ -39,6 +39,12 @@ const DISTRUST_MS = 3_000;
 const LOOK_AROUND_MS = 2_000;
 /** After this many attempts the chain goes live even if the head has changed since the attempt before. */
 const LIVE_AFTER = 3;
+/**
+ * An attempt to extend the chain ends when no node has given a block for this time, in milliseconds: a slow node must
+ * have time for a block and its receipts. The second time is for a chain that is late already.
+ */
+const IDLE_MS = 8_000;
+const LATE_IDLE_MS = 5_000;
 /** Nodes that push their heads are also polled, but less often: no node pushes a head that is lower than its last. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 
@@ -225,21 +231,37 @@ export class Follower {
       return "stopped";
     }
     await writing.prepare();
+    const { isLate } = this.#progress;
     // A node that does not answer must not keep the network silent.
+    const cancelPassing = this.#progress.whenVeryLate(() => this.#passIfLate());
+    const { signal, done } = this.#whileBlocksCome(isLate ? LATE_IDLE_MS : IDLE_MS);
+    try {
+      return await this.#advance.to(head, { leader, nodes, isLate, signal });
+    } finally {
+      cancelPassing();
+      done();
+    }
+  }
+
+  /** A signal that aborts when no node has given a block for this time, in milliseconds, or when the follower closes. */
+  #whileBlocksCome(idleMs: number): { readonly signal: AbortSignal; readonly done: () => void } {
+    const { clock } = this.#parts;
+    const begunAt = clock.now();
     const attempt = new AbortController();
     const end = (): void => attempt.abort();
     this.#closing.signal.addEventListener("abort", end);
-    const cancel = this.#progress.whenLate(() => {
-      this.#passIfLate();
-      end();
-    });
-    try {
-      const { isLate } = this.#progress;
-      return await this.#advance.to(head, { leader, nodes, isLate, signal: attempt.signal });
-    } finally {
+    let cancel = (): void => undefined;
+    const watch = (): void => {
+      const leftMs = Math.max(begunAt, this.#advance.fetchedAt) + idleMs - clock.now();
+      if (leftMs <= 0) end();
+      else cancel = clock.after(leftMs, watch);
+    };
+    watch();
+    const done = (): void => {
       cancel();
       this.#closing.signal.removeEventListener("abort", end);
-    }
+    };
+    return { signal: attempt.signal, done };
   }
 
   #refuseWrites(why: string): void {
@@ -267,10 +289,11 @@ export class Follower {
 
   #mayPass(): boolean {
     const { obstacle } = this.#advance;
-    if (obstacle?.kind === "refused" || obstacle?.kind === "lag") return false;
+    if (!obstacle) return this.#progress.isVeryLate;
+    if (obstacle.kind === "refused" || obstacle.kind === "lag") return false;
     if (this.#progress.isOutnumbered) return false;
     // One node names a head that nobody gives, and another node has our head: there is no newer block to be missed.
-    return obstacle?.kind !== "claimed" || !this.#progress.isConfirmed;
+    return obstacle.kind !== "claimed" || !this.#progress.isConfirmed;
   }
 
   #whyObstructed(): string | undefined {

@@ -22,6 +22,12 @@ export type ProgressParts = {
  */
 const LATE_AFTER = { blocks: 2, leastMs: 2_000, mostMs: 24_000 };
 
+/** How often a chain that is behind is looked at while an attempt runs, in milliseconds. */
+const LOOK_EVERY_MS = 250;
+/** A chain is not late without a known reason before this time, in milliseconds; the second is for an empty store. */
+const UNEXPLAINED_MS = 3_000;
+const BEGINNING_MS = 10_000;
+
 export class Progress {
   /** Since when a node has had newer blocks and the chain did not advance, by the clock's `now`; undefined when none has. */
   #behindSince: number | undefined;
@@ -49,6 +55,14 @@ export class Progress {
   /** Whether the chain has not advanced for some block times although a node has newer blocks. */
   get isLate(): boolean {
     return this.#behindMs >= this.#graceMs;
+  }
+
+  /**
+   * As `isLate`, for a chain of which nothing tells why it does not advance: nodes, or the gateway's machine, may be slow.
+   */
+  get isVeryLate(): boolean {
+    const { head } = this.#parts.store.tables;
+    return this.#behindMs >= Math.max(this.#graceMs, head ? UNEXPLAINED_MS : BEGINNING_MS);
   }
 
   /** As `isLate`, after half the time: then a leader that is a block behind another node is not waited for. */
@@ -106,22 +120,15 @@ export class Progress {
     this.#furthest = isFar ? { node: highest.node, head: highest.number, blocks } : undefined;
   }
 
-  /**
-   * Calls `listener` once when the chain becomes late, unless it advances; where it is late already, after a while that
-   * one more attempt gets. @returns A function that cancels this.
-   */
-  whenLate(listener: () => void): () => void {
+  /** Calls `listener` once when the chain becomes very late, unless it advances. @returns A function that cancels this. */
+  whenVeryLate(listener: () => void): () => void {
     const { clock } = this.#parts;
-    if (this.#behindSince === undefined) return () => undefined;
-    if (this.isLate) return clock.after(this.#graceMs / 2, listener);
     let cancel = (): void => undefined;
     const wait = (): void => {
-      const since = this.#behindSince ?? clock.now();
-      cancel = clock.after(Math.max(1, since + this.#graceMs - clock.now()), () =>
-        this.isLate ? listener() : wait(),
-      );
+      if (this.isVeryLate) listener();
+      else cancel = clock.after(LOOK_EVERY_MS, wait);
     };
-    wait();
+    if (this.isBehind) wait();
     return () => cancel();
   }
 

@@ -24,7 +24,7 @@ const story = fc.record({
 });
 
 /** The chain may be behind for three block times, or as long as it takes to tell a pause from an obstacle. */
-const LEAST_MS = 3_500;
+const LEAST_MS = 5_000;
 const SLACK_MS = 1_000;
 
 /** The newest number that no majority of the nodes contradicts: a node that stands still at the first block knows nothing. */
@@ -76,7 +76,7 @@ async function tell({ seed, blockSeconds, lags, place, blocks: told }: Story): P
       await pass(blockMs);
     }
     // Above the odd blocks the chain is followed again.
-    for (let block = 0; block < 4; block += 1) {
+    for (let block = 0; block < 8; block += 1) {
       model.extend(1);
       await pass(Math.max(blockMs, LEAST_MS));
     }

@@ -450,7 +450,9 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     it.each(rows)("tells of $what: the head stays until it is honest again", async (row) => {
       const { start = 47 } = row;
       const story = await alone.get(row.what);
-      expect(story).toMatchObject({ untrue: [], head: start });
+      // A block that cannot be read contradicts nothing that is proven, so calls are passed through after some block times.
+      const isReadable = !row.parts?.every((part) => part === "shape");
+      if (isReadable) expect(story).toMatchObject({ untrue: [], head: start });
       expectReported(row, story);
       expect(story?.after).toEqual({ head: start + GROWTH, untrue: [] });
     });
@@ -607,12 +609,13 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
       expect(found).toEqual([]);
     });
 
-    it("is believed about logs older than the window, which are said to be unproven", async () => {
+    it("says that there are no logs older than the window: the other node is asked, too", async () => {
       const { url } = await scene({ lie: everyLie(0) });
       await hasFollowed(url, 47);
       const range = { fromBlock: "0x1e", toBlock: "0x1f" };
       const { result, headers } = await read(url, "eth_getLogs", [range]);
-      expect(result).toEqual([]);
+      expect(result).toEqual((await ask(chain.url, "eth_getLogs", [range])).result);
+      expect(result).not.toEqual([]);
       expect(headers.get("x-headgate-proof")).toBe("none");
     });
 
@@ -873,7 +876,8 @@ const reported = (
       .filter((line) => line.startsWith(`headgate_proof_failures_total{network="${network}"`))
       .map((line) => /upstream="(.*?)",part="(.*?)"/.exec(line)?.slice(1).join(" ") ?? line);
     const errors = gateway.log
-      .filter((line) => line["network"] === network && Number(line.level) >= 50)
+      .filter((line) => line["network"] === network && line["part"] !== undefined)
+      .filter(({ level }) => Number(level) >= 50)
       .map(({ upstream, part }) => ({ upstream, part }));
     return failures.length === errors.length && { errors, failures };
   });

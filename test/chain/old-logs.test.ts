@@ -114,7 +114,9 @@ describe.skipIf(!node)("logs of blocks that are older than the window", () => {
     expect(asked).toEqual([]);
     expect(headers.get("x-headgate-source")).toBe("store");
     expect(headers.get("x-headgate-proof")).toBe("none");
-    expect((await logs(1_500, HEAD)).asked).toEqual([`4000-${NEWEST_OLD}`]);
+    // Of blocks without logs a second node is asked, until the first one has shown that it has logs as old.
+    const again = await logs(1_500, HEAD);
+    expect(new Set(again.asked)).toEqual(new Set([`4000-${NEWEST_OLD}`]));
   });
 
   it("are there after a restart", async () => {

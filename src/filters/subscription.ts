@@ -59,7 +59,9 @@ export type PushChannel = {
   close(why: "behind" | "forbidden" | "taken"): void;
 };
 
-export type SubscriptionOptions = KeptFilter & {
+export type SubscriptionOptions = Pick<KeptFilter, "id" | "key" | "text"> & {
+  /** As in the filter's record. */
+  readonly weight?: number | undefined;
   /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
   /** The name under which this process pushes the subscription. */
@@ -191,11 +193,11 @@ export class Subscription {
   /** Writes the record. @returns Whether this process still pushes the subscription. @throws While the state is away. */
   async #write(): Promise<boolean> {
     const { records, clock, stream, channel } = this.#parts;
-    const { key, by } = this.#options;
+    const { key, by, weight } = this.#options;
     this.#countArrived();
     const ahead = this.#telling ?? this.#ahead;
     const text = encodePushed({
-      ...{ by, asked: stream.asked, holder: channel.holder, usedAtMs: clock.wallTime() },
+      ...{ by, asked: stream.asked, weight, holder: channel.holder, usedAtMs: clock.wallTime() },
       arrived: this.#arrived,
       steps: ahead ? [...this.#steps, ahead] : this.#steps,
     });
@@ -378,7 +380,6 @@ function reader({ items, more }: FoundItems): (index: number) => RawJson {
 
 function fewFrom(all: LogSelection, first: number): LogSelection {
   let few = all.slice(first, Math.min(all.count, first + AT_ONCE));
-  while (few.length > AT_ONCE_BYTES && few.count > 1)
-    few = few.slice(0, Math.ceil(few.count / 2));
+  while (few.length > AT_ONCE_BYTES && few.count > 1) few = few.slice(0, Math.ceil(few.count / 2));
   return few;
 }

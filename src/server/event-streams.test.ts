@@ -90,9 +90,11 @@ describe("a stream", () => {
   it("has told of an event when that was taken", async () => {
     const { stream, text, takeAll } = takenBy();
     let isTold = false;
-    const pushing = stream.push(() => ["", '{"a":1}', ""]).then((wasSent) => {
-      isTold = wasSent;
-    });
+    const pushing = stream
+      .push(() => ["", '{"a":1}', ""])
+      .then((wasSent) => {
+        isTold = wasSent;
+      });
     await new Promise(setImmediate);
     expect(isTold).toBe(false);
     await takeAll();

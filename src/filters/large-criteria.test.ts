@@ -9,7 +9,9 @@ import type { FindChanges } from "./open-filter.ts";
 import { encodePushed, resumePositionOf } from "./pushed-record.ts";
 
 const word = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
-const topics = Array.from({ length: 4 }, () => Array.from({ length: 1_000 }, (_, at) => word(at)));
+const topics = Array.from({ length: 4 }, () =>
+  Array.from({ length: 1_000 }, (_, number) => word(number)),
+);
 const LARGE: FilterQuestion = { kind: "logs", criteria: { topics } };
 const LARGE_BYTES = 270_000;
 const SMALL: FilterQuestion = { kind: "logs", criteria: { topics: [word(1)] } };
@@ -78,7 +80,7 @@ async function poll(kept: KeptFilters, id: string, number: number): Promise<unkn
   return filter?.record.kind === "logs" ? filter.record.criteria : undefined;
 }
 
-const keys = async (): Promise<string[]> => (await state.list("filter ")).map(({ key }) => key);
+const entries = async (): Promise<string[]> => (await state.list("filter ")).map(({ key }) => key);
 
 beforeEach(() => {
   clock = new FakeClock();
@@ -105,7 +107,7 @@ describe("a filter with long criteria", () => {
     expect(await state.get(COUNT)).toBe("41");
     await poll(a, id, 1);
     expect(await b.end(id)).toBe(true);
-    expect(await keys()).toEqual([]);
+    expect(await entries()).toEqual([]);
   });
 
   it("is told how many it counts as when it is refused", async () => {
@@ -142,7 +144,7 @@ describe("a filter with long criteria", () => {
     const { id, key } = await gateway().add(LARGE, { holder: HOLDER }, begin);
     await state.update([criteriaKeyOf(key)], () => [undefined]);
     expect(await gateway().find(id, HOLDER)).toBeUndefined();
-    expect(await keys()).toEqual([]);
+    expect(await entries()).toEqual([]);
   });
 
   it("of an earlier version is polled as it is", async () => {
@@ -155,15 +157,15 @@ describe("a filter with long criteria", () => {
     const id = key.split(" ")[2] ?? "";
     for (let number = 1; number <= 2; number += 1)
       expect(await poll(number === 1 ? a : b, id, number)).toEqual({ topics });
-    expect(await keys()).toEqual([COUNT, key]);
+    expect(await entries()).toEqual([COUNT, key]);
     expect(await b.end(id)).toBe(true);
-    expect(await keys()).toEqual([]);
+    expect(await entries()).toEqual([]);
   });
 });
 
 it("a filter with short criteria has one entry", async () => {
   const { id } = await gateway().add(SMALL, { holder: HOLDER }, begin);
-  expect(await keys()).toEqual([COUNT, `filter main ${id}`]);
+  expect(await entries()).toEqual([COUNT, `filter main ${id}`]);
 });
 
 it("criteria without a record are removed, and those with one stay", async () => {
@@ -177,5 +179,5 @@ it("criteria without a record are removed, and those with one stay", async () =>
   for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
   closing.abort();
   await ending;
-  expect(await keys()).toEqual([COUNT, criteriaKeyOf(key), key]);
+  expect(await entries()).toEqual([COUNT, criteriaKeyOf(key), key]);
 });

@@ -200,12 +200,11 @@ export class CallerSocket {
     readonly pingMs: number;
     readonly messageMs: number;
   }): void {
-    const { socket, clock, arriving, connection } = this.#parts;
+    const { socket, clock, arriving } = this.#parts;
     const now = clock.now();
     const hasTaken = this.#noteTaken();
-    if (hasTaken || connection.writableLength === 0) this.#tookAtMs = now;
     // Bytes that arrive, such as pongs, do not show that the caller reads.
-    if (this.running === 0 && now - this.#tookAtMs >= 2 * pingMs) return this.close("behind");
+    if (this.running === 0 && now - this.#tookAtMs >= 2 * pingMs) this.close("behind");
     if (hasTaken) this.#heardAtMs = now;
     if (hasTaken || socket.bufferedAmount <= MOST_UNREAD) this.#pings = 0;
     // A paused socket reads no signs of life. `SlowReaders` checks whether this caller takes its answers.
@@ -350,7 +349,9 @@ export class CallerSocket {
     const { writableLength } = connection;
     const before = this.#taken;
     this.#taken = takenOf(connection);
-    return writableLength > 0 && this.#taken > before;
+    const hasTaken = writableLength > 0 && this.#taken > before;
+    if (hasTaken || writableLength === 0) this.#tookAtMs = this.#parts.clock.now();
+    return hasTaken;
   }
 
   /** Cuts off a flood of pings: `ws` answers each, and answers that the caller does not read would fill the memory. */

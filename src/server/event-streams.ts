@@ -199,7 +199,7 @@ export class EventStream {
     const taken = takenOf(response.req.socket);
     if (taken > this.#taken || response.writableLength === 0) this.#tookAtMs = clock.now();
     this.#taken = taken;
-    if (clock.now() - this.#tookAtMs >= 2 * pingMs) return this.close("behind");
+    if (clock.now() - this.#tookAtMs >= 2 * pingMs) this.close("behind");
     const arrivedBefore = clock.now() - ARRIVED_AFTER_MS;
     while (
       response.writableLength === 0 &&

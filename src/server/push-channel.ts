@@ -50,6 +50,7 @@ export class SocketChannel implements PushChannel {
   readonly #memoryOf: MemoryHolder;
   /** The bytes that wait for this channel. */
   #held = 0;
+  #readying: Promise<boolean> | undefined;
   readonly #parts: SocketChannelParts;
 
   /** @param grant The key's grant when the socket was opened: its bytes count for the same holder all the time. */
@@ -100,7 +101,15 @@ export class SocketChannel implements PushChannel {
     return true;
   }
 
-  async ready(): Promise<boolean> {
+  /** All subscriptions of the channel wait together. */
+  ready(): Promise<boolean> {
+    this.#readying ??= this.#becomeReady().finally(() => {
+      this.#readying = undefined;
+    });
+    return this.#readying;
+  }
+
+  async #becomeReady(): Promise<boolean> {
     const { socket, memory, clock } = this.#parts;
     for (;;) {
       await socket.drained();

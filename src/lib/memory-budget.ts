@@ -3,7 +3,7 @@
 
 /**
  * `bodies`: bodies of requests; `arriving`: replies of upstreams as they come; `building`: answers that the gateway
- * makes, or that wait for their turn in a batch; `unsent`: answers that callers have not taken.
+ * makes, or that wait for their turn in a batch; `unsent`: answers and notifications that callers have not taken.
  */
 export const memoryKinds = ["bodies", "arriving", "building", "unsent"] as const;
 export type MemoryKind = (typeof memoryKinds)[number];

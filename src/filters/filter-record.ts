@@ -1,5 +1,6 @@
-// The record of a filter in the state: its question, and the cursors of its client. Also the count of each key's
-// filters over all networks and gateways, and the lifetime of filters.
+// The record of a filter in the state: its question, and the cursors of its client. Each poll writes the record, so long
+// criteria are an entry of their own, written once. Also the count of each key's filters over all networks and
+// gateways, and the lifetime of filters.
 import type { Position } from "../chain/stored-block.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
@@ -24,7 +25,7 @@ export const filterKinds = ["logs", "blocks", "heads", "pending"] as const;
 /** The client polls a filter, or the gateway pushes the items over a socket (a subscription). */
 export type FilterManner = "polled" | "pushed";
 
-export const mannerOf = ({ isPushed }: FilterRecord): FilterManner =>
+export const mannerOf = ({ isPushed }: Pick<StoredFilter, "isPushed">): FilterManner =>
   isPushed ? "pushed" : "polled";
 
 /** A block whose items the client got, kept in case a reorg removes the block. */
@@ -43,7 +44,7 @@ export type CursorPosition = Position & { readonly path?: readonly DeliveredBloc
 /** The cursor of a client: a block, or a position in the mempool journal. */
 export type Cursor = CursorPosition | { readonly sequence: number };
 
-export type FilterRecord = {
+type RecordWith<OfLogs> = {
   /** The name of the key that made the filter. */
   readonly holder: string;
   /** The time of the last use, in milliseconds since 1970; written only now and then. */
@@ -57,11 +58,18 @@ export type FilterRecord = {
   /** The random name of the pusher of a subscription: each socket that pushes it has another name. */
   readonly by?: string;
   readonly isWhole?: true;
+  /** Only where the criteria are an entry of their own: the number of filters that the filter counts as. */
+  readonly weight?: number;
 } & (
-  | ({ readonly kind: "logs"; readonly criteria: Criteria } & CursorState<CursorPosition>)
+  | ({ readonly kind: "logs" } & OfLogs & CursorState<CursorPosition>)
   | ({ readonly kind: "blocks" | "heads" } & CursorState<CursorPosition>)
   | ({ readonly kind: "pending" } & CursorState<{ readonly sequence: number }>)
 );
+
+export type FilterRecord = RecordWith<{ readonly criteria: Criteria }>;
+
+/** A record as its text has it: without criteria that are an entry of their own. */
+export type StoredFilter = RecordWith<{ readonly criteria?: Criteria }>;
 
 type CursorState<At> = {
   readonly acknowledged: At;
@@ -75,7 +83,7 @@ type StoredCursor =
   | { readonly sequence: number };
 
 /** The cursors of a record as the state has them. */
-type StoredRecord = Omit<FilterRecord, "acknowledged" | "unacknowledged"> & {
+type StoredRecord = Omit<StoredFilter, "acknowledged" | "unacknowledged"> & {
   readonly told: StoredCursor;
   readonly unsure: readonly StoredCursor[];
 };
@@ -92,39 +100,75 @@ function cursorOf(stored: StoredCursor): Cursor {
   return { ...position, path: way };
 }
 
-/** The text of a record, in which `acknowledged` and `unacknowledged` have the names `told` and `unsure`. */
-export const encodeFilter = ({ acknowledged, unacknowledged, ...record }: FilterRecord): string =>
+/**
+ * The text of a record, in which `acknowledged` and `unacknowledged` have the names `told` and `unsure`. The text of a
+ * record with a weight has no criteria.
+ */
+export const encodeFilter = ({ acknowledged, unacknowledged, ...record }: StoredFilter): string =>
   JSON.stringify({
     ...record,
+    ...(record.weight === undefined ? {} : { criteria: undefined }),
     told: storedCursor(acknowledged),
     unsure: (unacknowledged as readonly Cursor[]).map(storedCursor),
   });
 
-export function decodeFilter(text: string): FilterRecord {
+export function decodeFilter(text: string): StoredFilter {
   const { told, unsure, ...record } = JSON.parse(text) as StoredRecord;
   const cursors = { acknowledged: cursorOf(told), unacknowledged: unsure.map(cursorOf) };
-  return { ...record, ...cursors } as FilterRecord;
+  return { ...record, ...cursors } as StoredFilter;
 }
 
+/** The whole record. @param criteria The criteria of a record that has none. */
+export const withCriteria = (stored: StoredFilter, criteria: Criteria | undefined): FilterRecord =>
+  (stored.weight === undefined ? stored : { ...stored, criteria }) as FilterRecord;
+
+// Names of networks have no underscores, so no filter has such a key.
+const CRITERIA_PREFIX = "filter _criteria ";
+
+/** The key of the criteria of a filter whose record has a weight. @param key The key of the record. */
+export const criteriaKeyOf = (key: string): string => key.replace(/^filter /, CRITERIA_PREFIX);
+
+/** The key of the record whose criteria are under the key; undefined for keys of other entries. */
+export const recordKeyOf = (criteriaKey: string): string | undefined =>
+  criteriaKey.startsWith(CRITERIA_PREFIX)
+    ? `filter ${criteriaKey.slice(CRITERIA_PREFIX.length)}`
+    : undefined;
+
+/** The most addresses and topics of criteria that stand in the record itself: some 1 KB. */
+const ALTERNATIVES_IN_RECORD = 16;
 /** The most addresses and topics of one filter: a larger filter counts as several. */
 const ALTERNATIVES_OF_ONE = 100;
 
 /** The number of filters that a question counts as. */
-export function weightOf(asked: FilterQuestion): number {
-  if (asked.kind !== "logs") return 1;
-  const { address, topics } = asked.criteria;
-  const alternatives = [address, ...(topics ?? [])].reduce(
+export const weightOf = (asked: FilterQuestion): number =>
+  asked.kind === "logs" ? weightOfCriteria(asked.criteria) : 1;
+
+const weightOfCriteria = (criteria: Criteria): number =>
+  Math.max(1, Math.ceil(alternativesIn(criteria) / ALTERNATIVES_OF_ONE));
+
+/** The text of criteria that are an entry of their own; undefined for criteria in the record, and without criteria. */
+export const criteriaApart = (asked: FilterQuestion): string | undefined =>
+  asked.kind === "logs" && alternativesIn(asked.criteria) > ALTERNATIVES_IN_RECORD
+    ? JSON.stringify(asked.criteria)
+    : undefined;
+
+const alternativesIn = ({ address, topics }: Criteria): number =>
+  [address, ...(topics ?? [])].reduce(
     (sum, each) => sum + (Array.isArray(each) ? each.length : 1),
     0,
   );
-  return Math.max(1, Math.ceil(alternatives / ALTERNATIVES_OF_ONE));
-}
+
+const storedWeightOf = (record: StoredFilter): number =>
+  record.weight ??
+  (record.kind === "logs" && record.criteria ? weightOfCriteria(record.criteria) : 1);
 
 /** A filter in the state, and its weight in the count of its key: a very large filter counts as several. */
 type CountedFilter = {
   readonly manner: FilterManner;
   readonly key: string;
   readonly text: string;
+  /** The text of criteria that are an entry of their own. */
+  readonly criteria?: string | undefined;
   /** The name of the key that made the filter. */
   readonly holder: string;
   readonly weight: number;
@@ -132,40 +176,53 @@ type CountedFilter = {
 
 /** Whether the key has room for a filter of this weight. */
 export const hasRoom = async (
-  counted: Omit<CountedFilter, "key" | "text">,
+  counted: Pick<CountedFilter, "manner" | "holder" | "weight">,
   most: number,
   state: Pick<State, "get">,
 ): Promise<boolean> => numberIn(await state.get(countKey(counted))) + counted.weight <= most;
 
-/** Adds a filter and counts it for its key, in one step. @returns false when the key has too many filters. */
+/** Adds a filter with its criteria and counts it for its key, in one step. @returns false when the key has too many filters. */
 export async function addCounted(
   counted: CountedFilter,
   most: number,
   state: Pick<State, "update">,
 ): Promise<boolean> {
-  const { key, text, weight } = counted;
-  const { isChanged } = await state.update([countKey(counted), key], ([before]) => {
+  const { key, text, criteria, weight } = counted;
+  const keys = [countKey(counted), key, ...(criteria === undefined ? [] : [criteriaKeyOf(key)])];
+  const { isChanged } = await state.update(keys, ([before]) => {
     const count = numberIn(before) + weight;
-    return count > most ? undefined : [String(count), text];
+    return count > most ? undefined : [String(count), text, criteria];
   });
   return isChanged;
 }
 
-/** Removes a filter and its count, in one step. @returns false, without a change, when the filter's text has changed. */
+/** Removes a filter, its criteria and its count, in one step. @returns false, without a change, when the filter's text has changed. */
 export async function removeCounted(
   { key, text }: Pick<CountedFilter, "key" | "text">,
   state: Pick<State, "update">,
 ): Promise<boolean> {
   const record = decodeFilter(text);
   const ofKey = countKey({ holder: record.holder, manner: mannerOf(record) });
-  const { isChanged } = await state.update([ofKey, key], ([before, there]) => {
-    const count = numberIn(before) - weightOf(record);
-    return there === text ? [count > 0 ? String(count) : undefined, undefined] : undefined;
+  const keys = [ofKey, key, ...(record.weight === undefined ? [] : [criteriaKeyOf(key)])];
+  const { isChanged } = await state.update(keys, ([before, there]) => {
+    const count = numberIn(before) - storedWeightOf(record);
+    const left = count > 0 ? String(count) : undefined;
+    return there === text ? [left, undefined, undefined] : undefined;
   });
   return isChanged;
 }
 
-// Names of networks have no underscores, so no filter has such a key.
+/** Removes criteria without a record. Both are written in one step, so only a damaged or restored state has such. */
+export async function removeLoneCriteria(
+  criteriaKey: string,
+  key: string,
+  state: Pick<State, "update">,
+): Promise<void> {
+  await state.update([key, criteriaKey], ([record, criteria]) =>
+    record === undefined && criteria !== undefined ? [undefined, undefined] : undefined,
+  );
+}
+
 const countKey = ({ holder, manner }: Pick<CountedFilter, "holder" | "manner">): string =>
   `filter ${manner === "pushed" ? "_pushed" : "_count"} ${holder}`;
 

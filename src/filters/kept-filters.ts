@@ -8,7 +8,10 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import {
   addCounted,
+  type Criteria,
   type Cursor,
+  criteriaApart,
+  criteriaKeyOf,
   decodeFilter,
   encodeFilter,
   type FilterManner,
@@ -18,8 +21,12 @@ import {
   hasRoom,
   Lifetime,
   mannerOf,
+  recordKeyOf,
   removeCounted,
+  removeLoneCriteria,
+  type StoredFilter,
   weightOf,
+  withCriteria,
 } from "./filter-record.ts";
 import { OpenFilter, WRITTEN_LATE_MS } from "./open-filter.ts";
 import { encodePushed } from "./pushed-record.ts";
@@ -34,8 +41,13 @@ export type KeptFiltersOptions = {
   readonly sweeps: boolean;
 };
 
-/** A filter's id, its key in the state, and its text there. */
-export type KeptFilter = { readonly id: string; readonly key: string; readonly text: string };
+/** A filter's id, its key in the state, its text there, and its record with the criteria. */
+export type KeptFilter = {
+  readonly id: string;
+  readonly key: string;
+  readonly text: string;
+  readonly record: FilterRecord;
+};
 
 export type KeptFiltersParts = {
   readonly state: State;
@@ -79,7 +91,7 @@ export class KeptFilters {
   }
 
   /** The records of all kept filters; none in a process that does not sweep. @throws While the state is away. */
-  async takeUp(): Promise<readonly FilterRecord[]> {
+  async takeUp(): Promise<readonly StoredFilter[]> {
     if (!this.#options.sweeps) return [];
     const entries = await this.#parts.state.list(this.#prefix);
     const records = entries.map(({ text }) => decodeFilter(text));
@@ -107,9 +119,14 @@ export class KeptFilters {
     const manner: FilterManner = by === undefined ? "polled" : "pushed";
     const perKey = this.#options.perKey[manner];
     const counting = { holder, manner, weight: weightOf(asked) };
-    if (!(await this.#makeRoom(counting))) throw errors.tooManyFilters(perKey, manner);
+    const { weight } = counting;
+    if (!(await this.#makeRoom(counting))) throw errors.tooManyFilters(perKey, manner, weight);
     const start = await begin();
-    const used = { holder, usedAtMs: clock.wallTime() };
+    const criteria = criteriaApart(asked);
+    const used = {
+      ...{ holder, usedAtMs: clock.wallTime() },
+      ...(criteria === undefined ? {} : { weight }),
+    };
     const cursors = { acknowledged: start, unacknowledged: [] };
     const polled = { ...asked, ...used, ...cursors } as unknown as FilterRecord;
     const steps = [{ count: 0, at: start }];
@@ -118,23 +135,42 @@ export class KeptFilters {
         ? encodeFilter(polled)
         : encodePushed({ by, asked, ...used, arrived: 0, steps });
     const id = newId();
-    const counted = { ...counting, key: this.#prefix + id, text };
+    const key = this.#prefix + id;
+    const counted = { ...counting, key, text, criteria };
     // Other calls make filters at the same time: the room at first may be used up now.
-    if (!(await addCounted(counted, perKey, state))) throw errors.tooManyFilters(perKey, manner);
+    if (!(await addCounted(counted, perKey, state)))
+      throw errors.tooManyFilters(perKey, manner, weight);
     this.#count(asked, 1);
-    return { id, key: counted.key, text };
+    return { id, key, text, record: withCriteria(decodeFilter(text), criteriaOf(asked)) };
   }
 
   /** A subscription; undefined when this key has none with the id. @throws RpcError while the state is away. */
   async pushed(id: string, holder: string): Promise<KeptFilter | undefined> {
     const key = this.#prefix + id;
     const text = await this.#lifetime.noting(this.#parts.state.get(key));
-    const record = text === undefined ? undefined : decodeFilter(text);
+    if (text === undefined) return undefined;
+    const stored = decodeFilter(text);
     const isThere =
-      record?.by !== undefined &&
-      record.holder === holder &&
-      !this.#lifetime.isOver(this.#lastUse(record), "pushed");
-    return isThere && text !== undefined ? { id, key, text } : undefined;
+      stored.by !== undefined &&
+      stored.holder === holder &&
+      !this.#lifetime.isOver(this.#lastUse(stored), "pushed");
+    const record = isThere ? await this.#whole(stored, { key, text }) : undefined;
+    return record && { id, key, text, record };
+  }
+
+  /**
+   * The record with its criteria. A record whose criteria are gone, as in a damaged state, is ended.
+   * @returns undefined where there are no criteria any more.
+   */
+  async #whole(
+    stored: StoredFilter,
+    { key, text }: Pick<KeptFilter, "key" | "text">,
+  ): Promise<FilterRecord | undefined> {
+    if (stored.weight === undefined) return withCriteria(stored, undefined);
+    const criteria = await this.#lifetime.noting(this.#parts.state.get(criteriaKeyOf(key)));
+    if (criteria !== undefined) return withCriteria(stored, JSON.parse(criteria) as Criteria);
+    await this.#remove(key, text);
+    return undefined;
   }
 
   /**
@@ -165,17 +201,20 @@ export class KeptFilters {
     const { isShared } = this.#options;
     const key = this.#prefix + name;
     const text = await this.#lifetime.noting(state.get(key));
+    const record =
+      text === undefined ? undefined : await this.#whole(decodeFilter(text), { key, text });
     // Another call may have opened the filter meanwhile: a process opens each filter once.
     const isOpen = this.#open.get(name);
-    if (isOpen || text === undefined) return isOpen;
-    const usedAtMs = this.#lastUse(decodeFilter(text));
-    const filter = new OpenFilter({ key, text, usedAtMs, isShared }, { state, clock });
+    if (isOpen || text === undefined || !record) return isOpen;
+    const usedAtMs = this.#lastUse(record);
+    const options = { key, text, criteria: criteriaOf(record), usedAtMs, isShared };
+    const filter = new OpenFilter(options, { state, clock });
     this.#open.set(name, filter);
     return filter;
   }
 
   /** The latest time at which the filter can have been used: another process writes a use up to a minute late. */
-  #lastUse({ usedAtMs }: FilterRecord): number {
+  #lastUse({ usedAtMs }: Pick<StoredFilter, "usedAtMs">): number {
     const lateMs = this.#options.isShared ? WRITTEN_LATE_MS : 0;
     return usedAtMs + lateMs;
   }
@@ -214,7 +253,7 @@ export class KeptFilters {
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
     this.#sweptAtMs = clock.now();
-    const left: FilterRecord[] = [];
+    const left: StoredFilter[] = [];
     let looked = 0;
     const entries = await this.#lifetime.noting(state.list(this.#prefix));
     const ids = new Set(entries.map(({ key }) => key.slice(this.#prefix.length)));
@@ -233,12 +272,12 @@ export class KeptFilters {
     if (this.#options.isShared) this.#countAll(left);
   }
 
-  #count({ kind }: FilterQuestion, by: 1 | -1): void {
+  #count({ kind }: Pick<FilterQuestion, "kind">, by: 1 | -1): void {
     this.#kinds[kind] += by;
     this.#tellCount();
   }
 
-  #countAll(records: readonly FilterRecord[]): void {
+  #countAll(records: readonly StoredFilter[]): void {
     for (const kind of filterKinds)
       this.#kinds[kind] = records.filter((record) => record.kind === kind).length;
     this.#tellCount();
@@ -250,6 +289,9 @@ export class KeptFilters {
     this.#parts.metrics.filtersCounted(this.#options.network, this.#kinds);
   }
 }
+
+const criteriaOf = (asked: FilterQuestion): Criteria | undefined =>
+  asked.kind === "logs" ? asked.criteria : undefined;
 
 /** A random QUANTITY of 32 digits: js-conflux-sdk takes no shorter ids. */
 export function newId(): string {
@@ -263,7 +305,7 @@ const UNSERVED_SWEPT_EVERY_MS = 300_000;
 /**
  * Ends expired filters of networks that the gateway no longer serves, until the signal aborts. Only served networks
  * sweep their filters; other filters would count for their keys for ever. Filters in use stay, since another gateway
- * with another configuration may serve the network.
+ * with another configuration may serve the network. Also removes criteria, of all networks, that have no record.
  */
 export function endUnserved(
   isServed: (network: string) => boolean,
@@ -277,13 +319,16 @@ export function endUnserved(
   const lifetime = new Lifetime(parts);
   const end = async (): Promise<void> => {
     const entries = await lifetime.noting(state.list("filter "));
+    const keys = new Set(entries.map(({ key }) => key));
     for (const [index, { key, text }] of entries.entries()) {
       if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();
+      const record = recordKeyOf(key);
+      if (record !== undefined && !keys.has(record)) await removeLoneCriteria(key, record, state);
       const [, network = ""] = key.split(" ");
       // Names of networks have no underscores, so an underscore begins another kind of entry.
       if (network.startsWith("_") || isServed(network)) continue;
-      const record = decodeFilter(text);
-      if (!lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;
+      const filter = decodeFilter(text);
+      if (!lifetime.isOver(filter.usedAtMs + WRITTEN_LATE_MS, mannerOf(filter))) continue;
       await removeCounted({ key, text }, state);
     }
   };

@@ -4,7 +4,21 @@
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { State, Texts, Updated } from "../state/state.ts";
-import { decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
+import {
+  type Criteria,
+  decodeFilter,
+  encodeFilter,
+  type FilterRecord,
+  type StoredFilter,
+  withCriteria,
+} from "./filter-record.ts";
+
+export type KeptRecordOptions = {
+  readonly key: string;
+  readonly text: string;
+  /** The criteria of a filter of logs; they never change. */
+  readonly criteria?: Criteria | undefined;
+};
 
 export type KeptRecordParts = {
   readonly state: Pick<State, "get" | "update">;
@@ -30,12 +44,14 @@ export class KeptRecord {
   #isClosed = false;
   readonly #turns = new Mutex();
   readonly #key: string;
+  readonly #criteria: Criteria | undefined;
   readonly #parts: KeptRecordParts;
 
-  constructor(options: { key: string; text: string }, parts: KeptRecordParts) {
-    this.#key = options.key;
-    this.#text = options.text;
-    this.record = decodeFilter(options.text);
+  constructor({ key, text, criteria }: KeptRecordOptions, parts: KeptRecordParts) {
+    this.#key = key;
+    this.#criteria = criteria;
+    this.#text = text;
+    this.record = withCriteria(decodeFilter(text), criteria);
     this.#parts = parts;
   }
 
@@ -92,7 +108,7 @@ export class KeptRecord {
     if (!pending) return;
     const { texts } = await this.#update((there) =>
       pending.texts.includes(there)
-        ? encodeFilter({ ...decodeFilter(there), ...pending.changed } as FilterRecord)
+        ? encodeFilter({ ...decodeFilter(there), ...pending.changed } as StoredFilter)
         : undefined,
     );
     this.#pending = undefined;
@@ -125,7 +141,7 @@ export class KeptRecord {
   #adopt(text: string | undefined): boolean {
     if (text === undefined || text === this.#text) return text !== undefined;
     this.#text = text;
-    this.record = decodeFilter(text);
+    this.record = withCriteria(decodeFilter(text), this.#criteria);
     return true;
   }
 

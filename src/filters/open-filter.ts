@@ -6,7 +6,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { orAborted } from "../lib/waiting.ts";
 import type { Cursor, FilterRecord } from "./filter-record.ts";
-import { KeptRecord, type KeptRecordParts } from "./kept-record.ts";
+import { KeptRecord, type KeptRecordOptions, type KeptRecordParts } from "./kept-record.ts";
 
 /** The sending of the answer that a poll is part of. */
 export type Delivery = {
@@ -54,7 +54,7 @@ export class OpenFilter {
   readonly #clock: Pick<Clock, "now" | "sleep">;
 
   constructor(
-    options: { key: string; text: string; usedAtMs: number; isShared: boolean },
+    options: KeptRecordOptions & { usedAtMs: number; isShared: boolean },
     parts: KeptRecordParts & { clock: Pick<Clock, "now" | "sleep"> },
   ) {
     this.#kept = new KeptRecord(options, parts);

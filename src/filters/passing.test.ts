@@ -120,12 +120,14 @@ it("a subscription gets new heads though no chain update comes, once each", asyn
   const sources: string[] = [];
   const channel = {
     ...{ holder: "test", signal: never, subscriptions: 0, arrived: 0, pushed: 0 },
-    push: async ([, item = ""]: RawJson[], _: string, __: number, source: string) => {
+    push: async (make: () => RawJson[], _: string, __: number, source: string) => {
+      const [, item = ""] = make();
       pushed.push((JSON.parse(String(item)) as { hash: string }).hash);
       sources.push(source);
       return true;
     },
     ...{ confirm: () => undefined, allows: () => true, close: (why: string) => pushed.push(why) },
+    ...{ ready: async () => true, hold: () => undefined },
     moreArrived: () => new Promise<void>(() => undefined),
   };
   chain.passThrough();

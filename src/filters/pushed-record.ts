@@ -7,7 +7,7 @@ import {
   type CursorPosition,
   encodeFilter,
   type FilterQuestion,
-  type FilterRecord,
+  type StoredFilter,
 } from "./filter-record.ts";
 
 /** A client that received `count` notifications, over the subscription's life, is at the cursor `at`. */
@@ -17,6 +17,8 @@ export type PushedState = {
   /** The name of the pusher; a pusher that takes the subscription over writes another name. */
   readonly by: string;
   readonly asked: FilterQuestion;
+  /** As in the record that was made first. */
+  readonly weight?: number | undefined;
   readonly holder: string;
   readonly usedAtMs: number;
   /** The number of notifications that the client has certainly received. */
@@ -33,7 +35,7 @@ export function encodePushed({ by, asked, steps, ...common }: PushedState): stri
   // `by` stands first in the text: see `stateOf`.
   const cursors = { acknowledged, unacknowledged };
   const record = { by, ...asked, ...common, isPushed: true, counts, ...cursors };
-  return encodeFilter(record as unknown as FilterRecord);
+  return encodeFilter(record as unknown as StoredFilter);
 }
 
 /** The outcome of a write: done, another process pushes the subscription now, or the subscription was ended. */
@@ -62,7 +64,7 @@ function stepsOf({
   acknowledged,
   unacknowledged,
   counts = [0],
-}: FilterRecord): readonly PushedStep[] {
+}: StoredFilter): readonly PushedStep[] {
   let next: Cursor | undefined;
   const steps = [acknowledged, ...unacknowledged].map((at, index) => ({
     count: counts[index] ?? 0,
@@ -87,7 +89,7 @@ export type ResumePosition = {
 
 /** @returns "unknown" when the record no longer has so low a count, "untold" when no process pushed so many. */
 export function resumePositionOf(
-  record: FilterRecord,
+  record: StoredFilter,
   received: number,
 ): ResumePosition | "unknown" | "untold" {
   const steps = stepsOf(record);

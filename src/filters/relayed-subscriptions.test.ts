@@ -30,18 +30,23 @@ function channelOf(taken: () => Promise<boolean>) {
   const ending = new AbortController();
   const pushed: string[] = [];
   const closed: string[] = [];
+  const held = { bytes: 0 };
   const channel: PushChannel = {
     ...{ holder: "key", signal: ending.signal, subscriptions: 0, pushed: 0, arrived: 0 },
-    push: (notification) => {
-      pushed.push(String(notification[1]));
+    push: (make) => {
+      pushed.push(String(make()[1]));
       return taken();
+    },
+    ready: async () => !ending.signal.aborted,
+    hold: (bytes) => {
+      held.bytes += bytes;
     },
     confirm: () => undefined,
     moreArrived: async () => undefined,
     allows: () => true,
     close: (why) => closed.push(why),
   };
-  return { channel, pushed, closed, ending };
+  return { channel, pushed, closed, ending, held };
 }
 
 const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
@@ -172,13 +177,17 @@ describe("a relayed subscription", () => {
 
   it("closes the socket of a caller that takes nothing, before much waits for it", async () => {
     const { nodes, relayed } = world();
-    const { channel, closed } = channelOf(() => new Promise(() => undefined));
+    const { channel, closed, held } = channelOf(() => new Promise(() => undefined));
     await relayed.begin(["newPendingTransactions"], request, channel);
-    for (let event = 0; event < 5_000; event += 1)
+    for (let event = 0; event < 10; event += 1)
+      nodes[0]?.listener?.onEvent(Buffer.from(`"0x${event}"`));
+    await turn();
+    expect(held.bytes).toBe(50); // with the event that is being pushed
+    for (let event = 10; event < 5_000; event += 1)
       nodes[0]?.listener?.onEvent(Buffer.from(`"0x${event}"`));
     expect(closed).toEqual(["behind"]);
     await turn();
-    expect(channel.subscriptions).toBe(0);
+    expect([channel.subscriptions, held.bytes]).toEqual([0, 0]);
   });
 
   it("closes the socket also when a node announces much before it is known what was missed", async () => {

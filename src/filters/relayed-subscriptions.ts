@@ -221,11 +221,11 @@ class Relay {
         });
         continue;
       }
-      this.#countWaiting(-item.length);
       if (!this.channel.allows(method, params)) return this.#close("forbidden");
       this.#count += 1;
-      const notification = notificationOf(item);
-      if (!(await this.channel.push(notification, method, this.#count, "node"))) return this.end();
+      const make = (): readonly RawJson[] => notificationOf(item);
+      if (!(await this.channel.push(make, method, this.#count, "node"))) return this.end();
+      if (!this.#signal.aborted) this.#countWaiting(-item.length); // else the abort has subtracted them
     }
   }
 
@@ -247,6 +247,7 @@ class Relay {
   #countWaiting(bytes: number): void {
     this.#waitingBytes += bytes;
     this.ofKey.waitingBytes += bytes;
+    this.channel.hold(bytes);
   }
 
   /** Closes the channel when too much waits. @param events The number of events that wait. */

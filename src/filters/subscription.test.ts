@@ -12,6 +12,9 @@ const turn = (): Promise<void> => new Promise(setImmediate);
 /** A subscription to block numbers, with a channel and a record that the test controls. */
 function pushing() {
   let head = 10;
+  let found = 0;
+  let taking: Promise<void> | undefined;
+  const held = { now: 0, most: 0 };
   const clock = new FakeClock();
   const ending = new AbortController();
   const pushed: string[] = [];
@@ -23,9 +26,18 @@ function pushing() {
     get pushed() {
       return pushed.length;
     },
-    push: async ([, item = ""]: readonly RawJson[]) => {
+    push: async (make: () => readonly RawJson[]) => {
+      const [, item = ""] = make();
       pushed.push(String(item));
       return true;
+    },
+    ready: async () => {
+      await taking;
+      return true;
+    },
+    hold: (bytes: number) => {
+      held.now += bytes;
+      held.most = Math.max(held.most, held.now);
     },
     confirm: () => undefined,
     moreArrived: () => new Promise<void>((resolve) => more.push(resolve)),
@@ -35,6 +47,7 @@ function pushing() {
   const at = (number: number): Position => ({ number, hash: `0x${number}` });
   const finder = {
     find: async (cursor: Cursor) => {
+      found += 1;
       const items = Array.from({ length: head - (cursor as Position).number }, (_, index) =>
         String((cursor as Position).number + 1 + index),
       );
@@ -83,7 +96,17 @@ function pushing() {
     for (const each of written.splice(0)) each.settle(noted);
     await turn();
   };
-  return { subscription, pushed, written, closed, grow, settle, arrive };
+  /** Makes the caller take nothing. @returns A function that makes it take all. */
+  const stop = (): (() => Promise<void>) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    taking = promise;
+    return async () => {
+      resolve();
+      await turn();
+    };
+  };
+  const looks = (): number => found;
+  return { subscription, pushed, written, closed, grow, settle, arrive, stop, looks, held };
 }
 
 it("notes changes before it tells them", async () => {
@@ -136,4 +159,17 @@ it("waits while much is on the way, and remembers what did not arrive and a litt
   await settle();
   await settle();
   expect(pushed.map(Number)).toEqual(Array.from({ length: 70 }, (_, index) => 11 + index));
+});
+
+it("waits at its cursor while the caller takes nothing, and holds nothing meanwhile", async () => {
+  const { pushed, written, looks, held, grow, settle, stop } = pushing();
+  await turn();
+  const before = looks();
+  const takeAll = stop();
+  for (let block = 0; block < 3; block += 1) await grow();
+  expect([looks(), written.length, held.most]).toEqual([before, 0, 0]);
+  await takeAll();
+  await settle();
+  expect(pushed).toEqual(["11", "12", "13"]);
+  expect(held).toEqual({ now: 0, most: 6 });
 });

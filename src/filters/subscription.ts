@@ -1,5 +1,6 @@
 // One subscription that this process pushes. The subscription takes changes from its stream, writes their end
 // to its record, and then pushes their items as fast as the caller takes them.
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
@@ -22,18 +23,27 @@ export type PushChannel = {
   /** Aborts when the socket ends. */
   readonly signal: AbortSignal;
   /**
-   * Sends a notification, which the key pays for.
+   * Sends a notification, which the key pays for, when the caller has taken all earlier ones.
+   * @param make Makes the notification. It is called only then, so that no notification waits in memory. Its exception
+   * rejects the promise.
    * @param method The method of the subscription: the notification counts as its usage.
    * @param count The number of the subscription's notifications over its life, with this one.
    * @param source The source of the notification; by default the store, which saved a call to a node.
    * @returns true when the notification was handed to the network; false when it never will be.
    */
   push(
-    notification: readonly RawJson[],
+    make: () => readonly RawJson[],
     method: string,
     count: number,
     source?: "store" | "node",
   ): Promise<boolean>;
+  /**
+   * Waits until the caller has taken all notifications so far, and memory has room for further ones of its key.
+   * @returns false when the channel ended first.
+   */
+  ready(): Promise<boolean>;
+  /** Counts bytes that wait in memory for the channel's key. @param bytes A negative number takes bytes away. */
+  hold(bytes: number): void;
   /** The number of notifications that the channel has pushed, of all subscriptions, and that have certainly arrived. */
   readonly pushed: number;
   readonly arrived: number;
@@ -49,7 +59,9 @@ export type PushChannel = {
   close(why: "behind" | "forbidden" | "taken"): void;
 };
 
-export type SubscriptionOptions = KeptFilter & {
+export type SubscriptionOptions = Pick<KeptFilter, "id" | "key" | "text"> & {
+  /** As in the filter's record. */
+  readonly weight?: number | undefined;
   /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
   /** The name under which this process pushes the subscription. */
@@ -94,8 +106,9 @@ const MOST_UNCONFIRMED = 64;
 const MOST_UNCONFIRMED_BYTES = 1_048_576;
 const RETRACE_MS = 30_000;
 const TRIED_AGAIN_AFTER_MS = 500;
-/** The number of logs that are read from the store together. */
+/** The most logs, and the most bytes of logs, that are read from the store together. */
 const AT_ONCE = 64;
+const AT_ONCE_BYTES = 65_536;
 
 export class Subscription {
   readonly channel: PushChannel;
@@ -180,11 +193,11 @@ export class Subscription {
   /** Writes the record. @returns Whether this process still pushes the subscription. @throws While the state is away. */
   async #write(): Promise<boolean> {
     const { records, clock, stream, channel } = this.#parts;
-    const { key, by } = this.#options;
+    const { key, by, weight } = this.#options;
     this.#countArrived();
     const ahead = this.#telling ?? this.#ahead;
     const text = encodePushed({
-      ...{ by, asked: stream.asked, holder: channel.holder, usedAtMs: clock.wallTime() },
+      ...{ by, asked: stream.asked, weight, holder: channel.holder, usedAtMs: clock.wallTime() },
       arrived: this.#arrived,
       steps: ahead ? [...this.#steps, ahead] : this.#steps,
     });
@@ -213,16 +226,23 @@ export class Subscription {
   async #run(): Promise<void> {
     while (!this.#isEnded) {
       try {
+        // A caller that takes nothing waits at its cursor, where it costs no memory.
+        if (!this.#isAtRest && !(await this.channel.ready())) return await this.end();
         const { next } = this.position;
         if (this.#telling) await this.#tellAgain(this.#telling);
         else if (next?.count === 0) this.position = next.to;
         else if (next) await this.#tell(next);
-        else if (this.#parts.stream.isAtRest(this.position)) await this.#pause();
+        else if (this.#isAtRest) await this.#pause();
         else await this.#parts.stream.findChanges(this.position);
       } catch (error) {
         await this.#fail(error);
       }
     }
+  }
+
+  /** Whether there is nothing to push until the next `wake`. */
+  get #isAtRest(): boolean {
+    return this.#telling === undefined && this.#parts.stream.isAtRest(this.position);
   }
 
   /** Resolves at the next `wake`. */
@@ -259,35 +279,40 @@ export class Subscription {
     }
   }
 
-  /** Pushes the missing items of changes. */
-  async #pushAll({ items, more, isOfNodes }: FoundItems, to: StreamPosition): Promise<void> {
-    const sent = { bytes: 0, source: isOfNodes ? ("node" as const) : ("store" as const) };
-    let first = countOf({ items, more }) - this.#missing;
-    for (; first < items.length; first += 1)
-      if (!(await this.#push(items[first] ?? "", sent))) return;
-    const logs = more?.count ?? 0;
-    for (let index = first - items.length; more && index < logs; index += AT_ONCE) {
-      const some = more.slice(index, Math.min(logs, index + AT_ONCE)).all();
-      for (const item of some) if (!(await this.#push(item, sent))) return;
+  /** Pushes the missing items of changes. The changes count for the key until they are pushed. */
+  async #pushAll(changes: FoundItems, to: StreamPosition): Promise<void> {
+    const bytes = heldBytesOf(changes);
+    this.channel.hold(bytes);
+    try {
+      const sent = { bytes: 0, source: changes.isOfNodes ? ("node" as const) : ("store" as const) };
+      const item = reader(changes);
+      const count = countOf(changes);
+      for (let index = count - this.#missing; index < count; index += 1)
+        if (!(await this.#push(() => item(index), sent))) return;
+      const step = this.#telling as PushedStep;
+      this.#steps.push({ ...step, upTo: this.channel.pushed, bytes: sent.bytes });
+    } finally {
+      this.channel.hold(-bytes);
     }
-    const step = this.#telling as PushedStep;
-    this.#steps.push({ ...step, upTo: this.channel.pushed, bytes: sent.bytes });
     this.#telling = undefined;
     this.position = to;
     this.channel.confirm();
   }
 
   /** @returns false when the subscription has ended. */
-  async #push(item: RawJson, sent: Sent): Promise<boolean> {
+  async #push(read: () => RawJson, sent: Sent): Promise<boolean> {
     if (this.#isEnded) return false;
-    const notification = this.#notificationOf(item);
+    const make = (): readonly RawJson[] => {
+      const item = read();
+      sent.bytes += item.length;
+      return this.#notificationOf(item);
+    };
     const count = (this.#telling?.count ?? 0) - this.#missing + 1;
-    if (!(await this.channel.push(notification, this.#method, count, sent.source))) {
+    if (!(await this.channel.push(make, this.#method, count, sent.source))) {
       await this.end();
       return false;
     }
     this.#missing -= 1;
-    sent.bytes += item.length;
     return true;
   }
 
@@ -332,3 +357,29 @@ export class Subscription {
 }
 
 const countOf = ({ items, more }: FoundItems): number => items.length + (more?.count ?? 0);
+
+/** The bytes that changes take while they are pushed, with the logs of the store that are read together. */
+const heldBytesOf = ({ items, more }: FoundItems): number =>
+  items.reduce((sum, { length }) => sum + length, 0) +
+  (more ? more.heldBytes + Math.min(more.length, AT_ONCE_BYTES) : 0);
+
+/** @returns A function that gives the item at an index. It reads the further logs from the store, a few together. */
+function reader({ items, more }: FoundItems): (index: number) => RawJson {
+  let first = 0;
+  let logs: readonly RawJson[] = [];
+  return (index) => {
+    const log = index - items.length;
+    if (log < 0 || !more) return items[index] ?? "";
+    if (log < first || log >= first + logs.length) {
+      first = log;
+      logs = fewFrom(more, log).all();
+    }
+    return logs[log - first] ?? "";
+  };
+}
+
+function fewFrom(all: LogSelection, first: number): LogSelection {
+  let few = all.slice(first, Math.min(all.count, first + AT_ONCE));
+  while (few.length > AT_ONCE_BYTES && few.count > 1) few = few.slice(0, Math.ceil(few.count / 2));
+  return few;
+}

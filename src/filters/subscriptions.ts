@@ -7,7 +7,7 @@ import type { Clock } from "../lib/clock.ts";
 import { keepNewest } from "../lib/keep-newest.ts";
 import { PeriodicTimer } from "../lib/waiting.ts";
 import type { ChangesFinder, FilterBook } from "./filter-book.ts";
-import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
+import type { FilterQuestion } from "./filter-record.ts";
 import type { KeptFilter } from "./kept-filters.ts";
 import { NewLogs } from "./new-logs.ts";
 import { ChangesCache, PushStream } from "./push-stream.ts";
@@ -107,7 +107,7 @@ export class Subscriptions {
     const by = newName();
     const caller = { holder: channel.holder, signal: request.signal, by };
     const kept = await this.#beginWithRoom(asked, caller);
-    const resumePosition = resumePositionOf(decodeFilter(kept.text), 0) as ResumePosition;
+    const resumePosition = resumePositionOf(kept.record, 0) as ResumePosition;
     this.#pushWhenTold({ kept, by, asked, resumePosition }, request, channel);
     return kept.id;
   }
@@ -123,7 +123,7 @@ export class Subscriptions {
     // A channel that has ended must not take the subscription from a live channel.
     while (!channel.signal.aborted) {
       const kept = await filters.pushed(id, channel.holder);
-      const isThere = kept && textOf(decodeFilter(kept.text)) === textOf(asked);
+      const isThere = kept && textOf(kept.record) === textOf(asked);
       if (!isThere) throw errors.subscriptionNotFound();
       const resumePosition = foundResumePosition(kept, received);
       const here = this.#pushed.get(id);
@@ -166,7 +166,7 @@ export class Subscriptions {
       if (left.holder !== holder) continue;
       this.#left.delete(id);
       const kept = await filters.pushed(id, holder);
-      const isLeft = kept !== undefined && decodeFilter(kept.text).by === left.by;
+      const isLeft = kept !== undefined && kept.record.by === left.by;
       if (isLeft && (await filters.remove(id, { holder, manner: "pushed" }))) return true;
     }
     return false;
@@ -185,8 +185,8 @@ export class Subscriptions {
     const { steps, missing } = resumePosition;
     const arrived = (steps.at(-1)?.count ?? 0) - missing;
     const usedAtMs = clock.wallTime();
-    const text = encodePushed({ by, asked, holder, usedAtMs, arrived, steps });
-    const { by: before = "" } = decodeFilter(kept.text);
+    const { weight, by: before = "" } = kept.record;
+    const text = encodePushed({ by, asked, weight, holder, usedAtMs, arrived, steps });
     const write = { key: kept.key, by: before, known: kept.text, text };
     const noted = await filters.records.write(write);
     return noted === "written" ? { kept: { ...kept, text }, by, asked, resumePosition } : undefined;
@@ -218,7 +218,9 @@ export class Subscriptions {
     };
     channel.subscriptions += 1;
     channel.signal.addEventListener("abort", end);
-    const options = { ...kept, by, resumePosition, ...this.#options };
+    const { key, text, record } = kept;
+    const { weight } = record;
+    const options = { id, key, text, weight, by, resumePosition, ...this.#options };
     const subscription = new Subscription(options, {
       ...{ channel, stream, finder, clock, records: filters.records },
       onEnd: () => {
@@ -316,8 +318,7 @@ type Beginning = {
 const newName = (): string => randomBytes(8).toString("hex");
 
 /** @throws RpcError */
-function foundResumePosition({ text }: KeptFilter, received: number | undefined): ResumePosition {
-  const record = decodeFilter(text);
+function foundResumePosition({ record }: KeptFilter, received: number | undefined): ResumePosition {
   const resumePosition = resumePositionOf(record, received ?? record.arrived ?? 0);
   if (resumePosition === "unknown") throw errors.tooFarBehind();
   if (resumePosition === "untold") throw errors.receivedTooMany();

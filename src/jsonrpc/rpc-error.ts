@@ -236,13 +236,17 @@ export const errors = {
    */
   filterLost: (lastBlock: string) =>
     new RpcError(-32000, "filter not found", { data: { lastBlock } }),
-  tooManyFilters: (most: number, manner: "polled" | "pushed" = "polled") =>
-    new RpcError(
-      -32005,
+  /** @param weight The number of filters that the refused one counts as. */
+  tooManyFilters: (most: number, manner: "polled" | "pushed" = "polled", weight = 1) => {
+    const what = manner === "polled" ? "filters" : "subscriptions";
+    const how =
       manner === "polled"
-        ? `no more than ${most} filters for one key: end some with eth_uninstallFilter, or leave them unpolled for five minutes`
-        : `no more than ${most} subscriptions for one key: end some with eth_unsubscribe`,
-    ),
+        ? "end some with eth_uninstallFilter, or leave them unpolled for five minutes"
+        : "end some with eth_unsubscribe";
+    const counts =
+      weight > 1 ? `, and this one counts as ${weight}, one for each 100 addresses and topics` : "";
+    return new RpcError(-32005, `no more than ${most} ${what} for one key${counts}: ${how}`);
+  },
   /** The subscription ended, has other criteria, or belongs to another key. */
   subscriptionNotFound: () => new RpcError(-32000, "subscription not found"),
   /** The gateway no longer knows the caller's position in the subscription. */

@@ -81,6 +81,7 @@ describe("the memory budget of several keys", () => {
     "a call of a node": (budget, key) => budget.admitCall(5, key),
     "a cheap call": (budget, key) => budget.admitRequest(key),
     "a batch that need not be careful": (budget, key) => budget.isCalmFor(key),
+    "a notification": (budget, key) => budget.mayPush(key),
   } satisfies Record<string, (budget: MemoryBudget, key: ReturnType<typeof keyOf>) => boolean>;
 
   it.each(Object.entries(asked))(

@@ -3,7 +3,7 @@
 
 /**
  * `bodies`: bodies of requests; `arriving`: replies of upstreams as they come; `building`: answers that the gateway
- * makes, or that wait for their turn in a batch; `unsent`: answers that callers have not taken.
+ * makes, or that wait for their turn in a batch; `unsent`: answers and notifications that callers have not taken.
  */
 export const memoryKinds = ["bodies", "arriving", "building", "unsent"] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
@@ -59,6 +59,8 @@ const rooms = {
   any: 1,
   forCall,
   forBatch: (computeUnits: number): number => forCall(computeUnits) * IN_BATCH,
+  /** Above this part the gateway makes no notifications. */
+  forPush: forCall(Number.MAX_VALUE),
   /** Above this part the gateway does not read the rest of an upstream's large reply. */
   largeAnswer: 3 / 32,
   /** Above this part a batch has one call under way at a time. */
@@ -155,6 +157,11 @@ export class MemoryBudget {
   /** @returns Whether the gateway may read the rest of an upstream's large reply. */
   admitLargeAnswer(holder?: MemoryHolder): boolean {
     return this.#admit(rooms.largeAnswer, "answers", holder);
+  }
+
+  /** Whether notifications may be made for the key. The answer is asked again and again, so `onRefused` is not told. */
+  mayPush(holder: MemoryHolder): boolean {
+    return this.#isCalm || this.#hasRoom(rooms.forPush, holder);
   }
 
   /** Whether the key may begin work without restraint. */

@@ -11,6 +11,7 @@ import { Mutex } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { ArrivingMessage } from "./arriving-message.ts";
 import { answerChunks, joined, WORTH_JOINING } from "./respond.ts";
+import { takenOf } from "./slow-readers.ts";
 
 /** Why a socket is closed: the code and text of its close frame (RFC 6455 §7.4). */
 export const CLOSES = {
@@ -38,7 +39,7 @@ const CLOSED = new Error("the socket is closed");
 
 export type CallerSocketParts = {
   readonly socket: WebSocket;
-  readonly connection: Pick<Socket, "on" | "bytesWritten" | "writableLength">;
+  readonly connection: Socket;
   readonly answer: (body: Buffer, scope: RequestScope) => Promise<MessageOutcome>;
   readonly scope: () => RequestScope;
   readonly arriving: ArrivingMessage;
@@ -69,6 +70,8 @@ const MOST_UNREAD = 65_536;
 export class CallerSocket {
   /** When the caller sent its last message, by the clock's `now`. */
   usedAtMs: number;
+  /** When the caller last took some waiting bytes, or none waited. */
+  #tookAtMs: number;
   /** The last sign of life: some bytes came, or the caller took some waiting bytes. */
   #heardAtMs: number;
   #askedAtMs = Number.NEGATIVE_INFINITY;
@@ -95,6 +98,7 @@ export class CallerSocket {
     this.#parts = parts;
     this.usedAtMs = clock.now();
     this.#heardAtMs = this.usedAtMs;
+    this.#tookAtMs = this.usedAtMs;
     socket.on(
       "message",
       this.#guarded((body: Buffer, isBinary: boolean) => this.#take(body, isBinary)),
@@ -143,13 +147,22 @@ export class CallerSocket {
     return this.#ending.signal;
   }
 
-  /** Sends a message that answers no call. @returns Whether the message was handed to the network. */
-  push(pieces: readonly RawJson[]): Promise<boolean> {
-    if (this.#isClosed) return Promise.resolve(false);
-    const message = joined(pieces, lengthOf(pieces));
-    return this.#writing.isIdle
-      ? this.#write(message)
-      : this.#writing.run(() => this.#write(message));
+  /**
+   * Sends a message that answers no call, when the caller has taken all earlier ones.
+   *
+   * @param make Makes the message; called only then. Gives undefined when there is no message any more.
+   * @returns Whether the message was handed to the network. Rejects with the exception of `make`.
+   */
+  push(make: () => readonly RawJson[] | undefined): Promise<boolean> {
+    return this.#writing.run(async () => {
+      const pieces = this.#isClosed ? undefined : make();
+      return pieces !== undefined && this.#write(joined(pieces, lengthOf(pieces)));
+    });
+  }
+
+  /** Resolves when the network has taken all messages so far. */
+  drained(): Promise<void> {
+    return this.#writing.idle();
   }
 
   /**
@@ -173,9 +186,11 @@ export class CallerSocket {
   }
 
   /**
-   * Pings a silent caller, and cuts off a caller that does not answer. To be called every second.
+   * Pings a silent caller, cuts off a caller that does not answer, and closes the socket of a caller that takes none of
+   * its notifications. To be called every second.
    *
-   * @param pingMs After this much silence the caller is pinged; after as much again the socket is cut off.
+   * @param pingMs After this much silence the caller is pinged; after as much again the socket is cut off. A caller that
+   * takes nothing for twice as long is too far behind.
    * @param messageMs The time in which a message must become whole.
    */
   checkLiveness({
@@ -188,6 +203,8 @@ export class CallerSocket {
     const { socket, clock, arriving } = this.#parts;
     const now = clock.now();
     const hasTaken = this.#noteTaken();
+    // Bytes that arrive, such as pongs, do not show that the caller reads.
+    if (this.running === 0 && now - this.#tookAtMs >= 2 * pingMs) this.close("behind");
     if (hasTaken) this.#heardAtMs = now;
     if (hasTaken || socket.bufferedAmount <= MOST_UNREAD) this.#pings = 0;
     // A paused socket reads no signs of life. `SlowReaders` checks whether this caller takes its answers.
@@ -328,10 +345,13 @@ export class CallerSocket {
 
   /** Whether the caller took some waiting bytes since the last call. A ping would reach the caller only behind those. */
   #noteTaken(): boolean {
-    const { bytesWritten, writableLength } = this.#parts.connection;
+    const { connection } = this.#parts;
+    const { writableLength } = connection;
     const before = this.#taken;
-    this.#taken = bytesWritten - writableLength;
-    return writableLength > 0 && this.#taken > before;
+    this.#taken = takenOf(connection);
+    const hasTaken = writableLength > 0 && this.#taken > before;
+    if (hasTaken || writableLength === 0) this.#tookAtMs = this.#parts.clock.now();
+    return hasTaken;
   }
 
   /** Cuts off a flood of pings: `ws` answers each, and answers that the caller does not read would fill the memory. */

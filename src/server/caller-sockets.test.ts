@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { RpcResponse } from "../calls/response.ts";
+import type { PushChannel } from "../filters/subscription.ts";
 import { ruleOf } from "../jsonrpc/rpc-error.ts";
 import { MemoryBudget, memoryHolder } from "../lib/memory-budget.ts";
 import { CallerSockets, type CallerSocketsOptions } from "./caller-sockets.ts";
@@ -32,11 +33,17 @@ let faults: string[];
 let sockets: CallerSockets;
 let server: Server;
 let connections: Socket[];
+/** The channel of the last message. */
+let channel: PushChannel | undefined;
 /** The answer to each message. */
 let answer: () => Promise<RpcResponse>;
 
 const holder = memoryHolder("test");
-const grant = { name: "test", meter: { memory: holder } } as unknown as Grant;
+const grant = {
+  name: "test",
+  meter: { memory: holder, charge: () => undefined },
+  usage: { record: () => undefined },
+} as unknown as Grant;
 
 beforeEach(async () => {
   clock = new FakeClock();
@@ -49,8 +56,11 @@ beforeEach(async () => {
   sockets = new CallerSockets(OPTIONS, {
     endpoint: {
       admitSocket: async () => ({ grant, allowOrigin: "*" }),
-      answerMessage: () => answer(),
-      payerOf: () => ({ grant, network: {} as never }),
+      answerMessage: (incoming) => {
+        channel = incoming.channel;
+        return answer();
+      },
+      payerOf: () => ({ grant, network: { facts: { name: "main" } } as never }),
       countRefusal: (_, by, error) => void refusals.push(`${by?.name} ${ruleOf(error)}`),
     },
     connections: { requestsOn: () => undefined },
@@ -284,5 +294,58 @@ describe("a socket is terminated", () => {
     for (let sent = 0; sent < 10 * BURST; sent += 1) socket.send("{}");
     expect(await end).toBe(1008);
     expect(closed).toEqual(["noisy"]);
+  });
+});
+
+describe("notifications for a caller that reads nothing", () => {
+  const BYTES = 8_000_000; // more than the system's buffers take
+
+  /** A socket that does not read, with two notifications, and what was made of them. */
+  async function unread() {
+    const socket = await opened();
+    await said(socket);
+    socket.pause();
+    const made: number[] = [];
+    const push = (number: number): Promise<boolean> => {
+      const make = (): string[] => {
+        made.push(number);
+        return ["x".repeat(BYTES)];
+      };
+      return (channel as PushChannel).push(make, "eth_subscribe", number);
+    };
+    const pushing = [push(1), push(2)];
+    await seen(() => made.length === 1);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    return { socket, made, pushing };
+  }
+
+  it("are made one by one, as it takes them, and count for its key", async () => {
+    const { socket, made, pushing } = await unread();
+    expect(made).toEqual([1]);
+    expect([holder.bytes, memory.waitingAs("unsent")]).toEqual([BYTES, BYTES]);
+    const ready = (channel as PushChannel).ready();
+    socket.resume();
+    expect(await Promise.all(pushing)).toEqual([true, true]);
+    expect(await ready).toBe(true);
+    expect(made).toEqual([1, 2]);
+    expect(holder.bytes).toBe(0);
+  });
+
+  it("close its socket after a while, though it answers pings", async () => {
+    const { socket, pushing } = await unread();
+    for (let second = 0; second < 59; second += 1) {
+      const [connection] = connections;
+      const before = connection?.bytesRead ?? 0;
+      socket.pong();
+      await seen(() => (connection?.bytesRead ?? 0) > before);
+      await clock.advance(1_000);
+    }
+    expect(closed).toEqual([]);
+    await clock.advance(2_000);
+    expect(closed).toEqual(["behind"]);
+    for (const connection of connections) connection.destroy();
+    expect(await Promise.all(pushing)).toEqual([false, false]);
+    await seen(() => holder.bytes === 0);
+    socket.terminate();
   });
 });

@@ -34,7 +34,7 @@ export type CallerSocketsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf" | "countRefusal">;
   readonly connections: Pick<Connections, "requestsOn">;
   readonly bodies: Pick<BodyAnswerer, "refuse">;
-  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitRequest">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitRequest" | "mayPush">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
   readonly guard: Pick<CallbackGuard, "failed">;
@@ -198,14 +198,14 @@ export class CallerSockets {
   hold(
     socket: HeldSocket,
     asked: Pick<EndpointRequest, "request" | "route">,
-    { name }: Grant,
+    grant: Grant,
   ): { readonly channel: SocketChannel; readonly share: KeyShare } {
-    const { connections, endpoint, clock } = this.#parts;
+    const { connections, endpoint, clock, memory } = this.#parts;
     const connection = asked.request.socket;
-    const share = this.#shareOf(name);
+    const share = this.#shareOf(grant.name);
     share.sockets += 1;
     const payer = () => endpoint.payerOf(asked);
-    const channel = new SocketChannel({ holder: name }, { socket, payer, clock });
+    const channel = new SocketChannel(grant, { socket, payer, memory, clock });
     this.#open.set(connection, { socket, channel, payer });
     // An open socket counts as a running request, since only idle connections make room for others.
     connections.requestsOn(connection)?.add({ end: () => socket.terminate() });

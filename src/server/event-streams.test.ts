@@ -90,9 +90,11 @@ describe("a stream", () => {
   it("has told of an event when that was taken", async () => {
     const { stream, text, takeAll } = takenBy();
     let isTold = false;
-    const pushing = stream.push(["", '{"a":1}', ""]).then((wasSent) => {
-      isTold = wasSent;
-    });
+    const pushing = stream
+      .push(() => ["", '{"a":1}', ""])
+      .then((wasSent) => {
+        isTold = wasSent;
+      });
     await new Promise(setImmediate);
     expect(isTold).toBe(false);
     await takeAll();
@@ -103,7 +105,7 @@ describe("a stream", () => {
 
   it("keeps an event one event, whatever line breaks a node writes", async () => {
     const { stream, text, takeAll } = takenBy();
-    const pushing = stream.push(["", Buffer.from('{"a":\r\n\r\n1,\n"data":2}'), ""]);
+    const pushing = stream.push(() => ["", Buffer.from('{"a":\r\n\r\n1,\n"data":2}'), ""]);
     await takeAll();
     await pushing;
     expect(text()).toContain('data: {"a": 1, "data":2}\n\n');
@@ -111,14 +113,14 @@ describe("a stream", () => {
 
   it("names each event by its subscription and its number", async () => {
     const { stream, text, takeAll } = takenBy();
-    void stream.push(["", "1", ""], 7);
+    void stream.push(() => ["", "1", ""], 7);
     await takeAll();
     expect(text()).toContain("id: 0x1:7\nevent: logs\ndata: 1\n\n");
   });
 
   it("believes that an event arrived a while after all of it was taken", async () => {
     const { stream, takeAll, clock } = takenBy();
-    void stream.push(["", "1", ""]);
+    void stream.push(() => ["", "1", ""]);
     let hasArrived = false;
     const confirming = stream.confirm().then((did) => {
       hasArrived = did;
@@ -142,10 +144,39 @@ describe("a stream", () => {
     const { stream, text, takeAll, closed } = takenBy();
     stream.close("restarting");
     stream.close("revoked");
-    expect(await stream.push(["", "1", ""])).toBe(false);
+    expect(await stream.push(() => ["", "1", ""])).toBe(false);
     await takeAll();
     expect(text()).toContain('event: close\ndata: {"code":1012,"reason":"restarting"}\n\n');
     expect(closed).toEqual(["restarting"]);
     expect(stream.signal.aborted).toBe(true);
+  });
+
+  it("makes an event when the one before was taken", async () => {
+    const { stream, takeAll } = takenBy();
+    const made: number[] = [];
+    const push = (number: number): Promise<boolean> =>
+      stream.push(() => {
+        made.push(number);
+        return ["", `${number}`, ""];
+      });
+    const pushing = [push(1), push(2)];
+    await new Promise(setImmediate);
+    expect(made).toEqual([1]);
+    await takeAll();
+    expect(await Promise.all(pushing)).toEqual([true, true]);
+    expect(made).toEqual([1, 2]);
+  });
+
+  it("ends when its client takes nothing for long", async () => {
+    const { stream, closed, clock } = takenBy();
+    void stream.push(() => ["", "1", ""]);
+    await new Promise(setImmediate);
+    for (let second = 0; second < 60; second += 1) {
+      stream.checkLiveness({ pingMs: 30_000 });
+      await clock.advance(1_000);
+    }
+    expect(closed).toEqual([]);
+    stream.checkLiveness({ pingMs: 30_000 });
+    expect(closed).toEqual(["behind"]);
   });
 });

@@ -6,6 +6,7 @@ import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Mutex } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Family } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -14,6 +15,7 @@ import type { CallerSockets } from "./caller-sockets.ts";
 import type { AdmittedSocket, Endpoint, EndpointRequest } from "./endpoint.ts";
 import type { HttpExchange } from "./listener.ts";
 import { REFUSED, type ResponseOptions, respond } from "./respond.ts";
+import { takenOf } from "./slow-readers.ts";
 
 export type EventStreamsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "payerOf" | "countRefusal">;
@@ -112,12 +114,18 @@ export class EventStream {
   /** The events that `confirm` waits for, oldest first. */
   readonly #receipts: { readonly sentAtMs: number; settle(hasArrived: boolean): void }[] = [];
   readonly #ending = new AbortController();
+  /** Writes one event after the other. */
+  readonly #writing = new Mutex();
+  /** When the client last took some waiting bytes, or none waited; and the bytes that it had taken then. */
+  #tookAtMs: number;
+  #taken = 0;
   readonly #parts: EventStreamParts;
 
   constructor(parts: EventStreamParts) {
     const { response, clock } = parts;
     this.#parts = parts;
     this.usedAtMs = clock.now();
+    this.#tookAtMs = this.usedAtMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.closed = promise;
     this.#close = resolve;
@@ -146,16 +154,27 @@ export class EventStream {
   }
 
   /**
-   * @param envelope The notification, whose first and last piece are the envelope around the result.
+   * Writes an event, when the client has taken all earlier ones.
+   *
+   * @param make Makes the notification, whose first and last piece are the envelope around the result. It is called only
+   * then. Gives undefined when there is no notification any more.
    * @param count The number of this event in the subscription, which a client sends when it resumes.
-   * @returns Whether the event was handed to the network.
+   * @returns Whether the event was handed to the network. Rejects with the exception of `make`.
    */
-  push(envelope: readonly RawJson[], count?: number): Promise<boolean> {
+  push(make: () => readonly RawJson[] | undefined, count?: number): Promise<boolean> {
     const { response, clock } = this.#parts;
-    if (this.#isOver) return Promise.resolve(false);
-    this.usedAtMs = clock.now();
-    const event = this.#event(this.#kind, envelope.slice(1, -1).map(String).join(""), count);
-    return new Promise((resolve) => response.write(event, (error) => resolve(!error)));
+    return this.#writing.run(async () => {
+      const envelope = this.#isOver ? undefined : make();
+      if (!envelope) return false;
+      this.usedAtMs = clock.now();
+      const event = this.#event(this.#kind, envelope.slice(1, -1).map(String).join(""), count);
+      return new Promise((resolve) => response.write(event, (error) => resolve(!error)));
+    });
+  }
+
+  /** Resolves when the network has taken all events so far. */
+  drained(): Promise<void> {
+    return this.#writing.idle();
   }
 
   /**
@@ -171,9 +190,16 @@ export class EventStream {
     });
   }
 
-  /** Confirms events, and writes a comment to a silent stream, so that no proxy ends it as idle. */
+  /**
+   * Confirms events, writes a comment to a silent stream, so that no proxy ends it as idle, and closes the stream of a
+   * client that takes nothing for twice as long.
+   */
   checkLiveness({ pingMs }: { readonly pingMs: number }): void {
     const { response, clock } = this.#parts;
+    const taken = takenOf(response.req.socket);
+    if (taken > this.#taken || response.writableLength === 0) this.#tookAtMs = clock.now();
+    this.#taken = taken;
+    if (clock.now() - this.#tookAtMs >= 2 * pingMs) this.close("behind");
     const arrivedBefore = clock.now() - ARRIVED_AFTER_MS;
     while (
       response.writableLength === 0 &&

@@ -1,10 +1,12 @@
-// Pushes notifications of subscriptions to one WebSocket. The socket's key pays for each of them.
+// Pushes notifications of subscriptions to one WebSocket or event stream. The socket's key pays for each of them, and their
+// bytes count for the key while they wait in memory.
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { RequestRule } from "../access/scope/scope.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { PushChannel } from "../filters/subscription.ts";
 import { lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallerSocket } from "./caller-socket.ts";
 
 export type Payer = {
@@ -15,12 +17,16 @@ export type Payer = {
 };
 
 export type SocketChannelParts = {
-  readonly socket: Pick<CallerSocket, "confirm" | "close" | "signal"> & {
-    /** @param count The number of this notification in its subscription. */
-    push(notification: readonly RawJson[], count: number): Promise<boolean>;
+  readonly socket: Pick<CallerSocket, "confirm" | "close" | "signal" | "drained"> & {
+    /**
+     * @param make Called when the caller has taken all earlier notifications; undefined: there is none any more.
+     * @param count The number of this notification in its subscription.
+     */
+    push(make: () => readonly RawJson[] | undefined, count: number): Promise<boolean>;
   };
   /** The payer at this moment: grant or network is undefined where the key is not valid, or the network not served. */
   readonly payer: () => Payer;
+  readonly memory: Pick<MemoryBudget, "hold" | "mayPush">;
   readonly clock: Pick<Clock, "now" | "sleep" | "yield">;
 };
 
@@ -30,6 +36,8 @@ const NOTIFICATION_UNITS = 1;
 const MOST_ASKED = 4;
 /** In seconds: the longest pause before a key without units is charged again. */
 const LONGEST_PAUSE_S = 60;
+/** The pause before the gateway looks again whether memory has room, in milliseconds. */
+const ROOM_AGAIN_AFTER_MS = 250;
 
 export class SocketChannel implements PushChannel {
   readonly holder: string;
@@ -39,12 +47,21 @@ export class SocketChannel implements PushChannel {
   /** The number of awaited confirmations. */
   #asked = 0;
   #waiting: (() => void)[] = [];
+  readonly #memoryOf: MemoryHolder;
+  /** The bytes that wait for this channel. */
+  #held = 0;
+  #readying: Promise<boolean> | undefined;
   readonly #parts: SocketChannelParts;
 
-  constructor({ holder }: Pick<PushChannel, "holder">, parts: SocketChannelParts) {
-    this.holder = holder;
+  /** @param grant The key's grant when the socket was opened: its bytes count for the same holder all the time. */
+  constructor({ name, meter }: Pick<Grant, "name" | "meter">, parts: SocketChannelParts) {
+    this.holder = name;
+    this.#memoryOf = meter.memory;
     this.#parts = parts;
-    parts.socket.signal.addEventListener("abort", () => this.#tellArrived());
+    parts.socket.signal.addEventListener("abort", () => {
+      this.#count(-this.#held);
+      this.#tellArrived();
+    });
   }
 
   get signal(): AbortSignal {
@@ -53,25 +70,57 @@ export class SocketChannel implements PushChannel {
 
   /** Pushes a notification. It waits while the key has no units left, so that no notification is left out. */
   async push(
-    notification: readonly RawJson[],
+    make: () => readonly RawJson[],
     method: string,
     count: number,
     source: "store" | "node" = "store",
   ): Promise<boolean> {
     const { grant, network } = await this.#paid();
-    if (!grant || !network || !(await this.#parts.socket.push(notification, count))) return false;
+    if (!grant || !network) return false;
+    let bytes = 0;
+    const making = (): readonly RawJson[] | undefined => {
+      if (!isPayer(this.#parts.payer())) return undefined; // the key may be bound to less since it paid
+      const notification = make();
+      bytes = lengthOf(notification);
+      this.hold(bytes);
+      return notification;
+    };
+    const pushing = this.#parts.socket.push(making, count);
+    if (!(await pushing.finally(() => this.hold(-bytes)))) return false;
     this.pushed += 1;
     grant.usage.record({
       network: network.facts.name,
       method,
       computeUnits: NOTIFICATION_UNITS,
-      bytes: lengthOf(notification),
+      bytes,
       requestBytes: 0,
       outcome: "ok",
       saved: source === "store" ? source : undefined,
       upstreamCalls: 0,
     });
     return true;
+  }
+
+  /** All subscriptions of the channel wait together. */
+  ready(): Promise<boolean> {
+    this.#readying ??= this.#becomeReady().finally(() => {
+      this.#readying = undefined;
+    });
+    return this.#readying;
+  }
+
+  async #becomeReady(): Promise<boolean> {
+    const { socket, memory, clock } = this.#parts;
+    for (;;) {
+      await socket.drained();
+      if (this.signal.aborted) return false;
+      if (memory.mayPush(this.#memoryOf)) return true;
+      await clock.sleep(ROOM_AGAIN_AFTER_MS, this.signal).catch(() => undefined);
+    }
+  }
+
+  hold(bytes: number): void {
+    if (!this.signal.aborted) this.#count(bytes); // the end of the socket has released all bytes
   }
 
   confirm(): void {
@@ -98,6 +147,11 @@ export class SocketChannel implements PushChannel {
     this.#parts.socket.close(why);
   }
 
+  #count(bytes: number): void {
+    this.#held += bytes;
+    this.#parts.memory.hold("unsent", bytes, this.#memoryOf);
+  }
+
   async #confirm(): Promise<void> {
     this.#asked += 1;
     await this.#parts.clock.yield(); // other sockets get their notifications of the same event first
@@ -122,7 +176,7 @@ export class SocketChannel implements PushChannel {
     const { clock, payer: payerNow, socket } = this.#parts;
     for (;;) {
       const payer = payerNow();
-      if (!payer.grant || payer.rule || socket.signal.aborted) return NOBODY;
+      if (!payer.grant || !isPayer(payer) || socket.signal.aborted) return NOBODY;
       const short = await payer.grant.meter.charge(NOTIFICATION_UNITS, clock.now());
       if (!short) return payer;
       const pauseMs = Math.min(LONGEST_PAUSE_S, short.retryAfter) * 1000;
@@ -132,3 +186,6 @@ export class SocketChannel implements PushChannel {
 }
 
 const NOBODY: Payer = { grant: undefined, network: undefined };
+
+/** Whether the key is valid, and not bound to less than the socket. */
+const isPayer = ({ grant, rule }: Payer): boolean => grant !== undefined && rule === undefined;

@@ -84,7 +84,7 @@ type WithHandle = {
  * The bytes that the caller has taken. Node's own counts move only when the system has taken a whole write, which may be
  * as long as a slow caller takes in a minute, so the handle is read. A stream of HTTP/2 has no handle.
  */
-function takenOf(socket: Socket, carrier: Socket): number {
+export function takenOf(socket: Socket, carrier = socket): number {
   const { bytesWritten, writeQueueSize } = (carrier as WithHandle)._handle ?? {};
   return bytesWritten === undefined || writeQueueSize === undefined
     ? socket.bytesWritten - socket.writableLength

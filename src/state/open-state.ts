@@ -78,14 +78,17 @@ async function orClosed(state: State, done: Promise<unknown>): Promise<void> {
 // An interrupted migration runs again. A migration keeps the texts that the version before reads and writes, since
 // operators replace gateways that share a state one after the other.
 
-/** Raised with each migration. */
-export const STATE_FORMAT = 2;
+/** Raised with each migration, and with each text that the version before cannot read. */
+export const STATE_FORMAT = 3;
 
 export const FORMAT_KEY = "format";
 
 type Migrated = Pick<State, "get" | "list" | "update">;
 
-/** Migrations by the format that they begin with. A state without a format is of format 1, or empty. */
+/**
+ * Migrations by the format that they begin with. A state without a format is of format 1, or empty. Format 3 has filters
+ * whose criteria are an entry of their own; filters of format 2 are read and written as they are.
+ */
 const MIGRATIONS: Readonly<Record<number, (state: Migrated) => Promise<void>>> = {
   1: noteEnds,
 };

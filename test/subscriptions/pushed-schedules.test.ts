@@ -48,13 +48,21 @@ class Socket implements PushChannel {
   why: string | undefined;
   #release: (() => void)[] = [];
 
-  async push([, item = ""]: readonly RawJson[], _method: string, count: number): Promise<boolean> {
+  async push(make: () => readonly RawJson[], _method: string, count: number): Promise<boolean> {
     if (this.isStuck) await new Promise<void>((resolve) => this.#release.push(resolve));
     if (this.signal.aborted) return false;
+    const [, item = ""] = make();
     this.handed.push({ item, count });
     this.pushed += 1;
     return true;
   }
+
+  async ready(): Promise<boolean> {
+    if (this.isStuck) await new Promise<void>((resolve) => this.#release.push(resolve));
+    return !this.signal.aborted;
+  }
+
+  hold(): void {}
 
   confirm(): void {}
 

@@ -23,6 +23,8 @@ export type ChainShape = {
   readonly topics?: number;
   /** One log in so many is of the first address. */
   readonly busy?: number;
+  /** The lengths of the logs' data, in words of 32 bytes. */
+  readonly dataWords?: readonly number[];
   readonly firstNumber?: number;
   /** The time between two blocks: a gateway asks for the head twice in that time. */
   readonly blockSeconds?: number;
@@ -52,6 +54,7 @@ export class GeneratedChain {
       firstNumber: 0,
       blockSeconds: 12,
       busy: 10,
+      dataWords: [0, 1, 1, 2, 3],
       ...shape,
     };
     this.#first = this.#shape.firstNumber;
@@ -59,6 +62,7 @@ export class GeneratedChain {
     const { addresses, topics } = this.#shape;
     this.words = {
       busy: this.#shape.busy,
+      dataWords: this.#shape.dataWords,
       addresses: Array.from({ length: addresses }, () => this.#random.hex(20)),
       // Topics are signatures of events, or addresses in 32 bytes.
       topics: Array.from({ length: topics }, (_, index) =>

@@ -36,6 +36,8 @@ export type Vocabulary = {
   readonly topics: readonly string[];
   /** One log in so many is of the first address. */
   readonly busy: number;
+  /** The lengths of the logs' data, in words of 32 bytes. */
+  readonly dataWords: readonly number[];
 };
 
 const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
@@ -120,7 +122,7 @@ function signed(
     topics: Array.from({ length: random.one([0, 1, 2, 3, 3, 3, 4]) }, () =>
       random.one(words.topics),
     ),
-    data: wordsOf(random.one([0, 1, 1, 2, 3]), random),
+    data: wordsOf(random.one(words.dataWords), random),
   }));
   const from = random.hex(20);
   const hash = hexOf(keccak(encoded));

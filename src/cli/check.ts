@@ -92,7 +92,9 @@ async function checkNetwork(
     const { name, url, vendor } = upstream;
     const kept = { network, upstream: name, url };
     const memory = state && (await readCapabilities(kept, state).catch(() => undefined));
-    for (const line of memory ? renderMemory(memory) : []) print(line);
+    // The words in it may have been kept by a version that hid fewer spellings of secrets.
+    const secrets = new Secrets(secretsOf(upstream));
+    for (const line of memory ? renderMemory(memory) : []) print(secrets.redact(line));
     const learned = { takesBatches, widestLogs: memory?.widestLogs };
     checked.push({ name, url, vendor, found, ...learned, vendorLimits: limitsOf(vendor) });
   }

@@ -10,6 +10,7 @@ import { bundleFolder, CACHE, IS_PACKAGE, nameSourcesIn } from "./bundled.mjs";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 refuseOldNode();
+hideUrls();
 becomeFrugal();
 const bundle = bundleFolder();
 const bundled = join(bundle, "main.mjs");
@@ -34,6 +35,21 @@ function refuseOldNode() {
 }
 
 /**
+ * Hides the URLs of nodes, which may hold keys, from `ps`: every user of the machine can read command lines. The program
+ * gets them from its environment when it is executed again, here and in src/processes/end-process.ts.
+ */
+function hideUrls() {
+  const passedOn = process.env["HEADGATE_ARGUMENTS"];
+  delete process.env["HEADGATE_ARGUMENTS"];
+  if (passedOn !== undefined) process.argv.splice(2, Infinity, ...JSON.parse(passedOn));
+  const words = process.argv.slice(2);
+  if (words.some((word) => word.includes("://")))
+    process.title = ["headgate", ...words.map((word) => word.replace(/:\/\/.*/s, "://***"))].join(
+      " ",
+    );
+}
+
+/**
  * Executes the program again in the same process with the options of `npm start`, which only a starting process can take:
  * short-lived garbage takes up to 32 MiB, not 64 MiB; one helper thread at a time marks garbage, so that callers do not
  * wait for their core; malloc returns large blocks to the system. Short commands do not need these options.
@@ -53,6 +69,10 @@ function becomeFrugal() {
   if (process.send || process.platform === "win32") return; // a new program would lose the IPC channel
   const options = [...heap, ...(isQuiet ? [] : ["--disable-warning=ExperimentalWarning"])];
   const allocation = { MALLOC_MMAP_THRESHOLD_: "262144", MALLOC_TRIM_THRESHOLD_: "262144" };
-  const program = [process.execPath, ...options, ...process.execArgv, ...process.argv.slice(1)];
-  process.execve(process.execPath, program, { ...allocation, ...process.env });
+  const [, main, ...words] = process.argv;
+  const hasUrls = words.some((word) => word.includes("://"));
+  const passedOn = hasUrls ? { HEADGATE_ARGUMENTS: JSON.stringify(words) } : {};
+  const program = [process.execPath, ...options, ...process.execArgv, main];
+  const variables = { ...allocation, ...process.env, ...passedOn };
+  process.execve(process.execPath, hasUrls ? program : [...program, ...words], variables);
 }

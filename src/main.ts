@@ -2,11 +2,11 @@
 // The entry point: runs the command that argv names, and ends the process with an exit code when the command fails.
 import { CommandFailure } from "./cli/read-config.ts";
 import { run } from "./cli/run.ts";
-import { endProcess } from "./processes/end-process.ts";
+import { crashText, endProcess } from "./processes/end-process.ts";
 
 function fail(error: unknown): never {
   if (error instanceof CommandFailure) process.stderr.write(`${error.message}\n`);
-  else console.error(error);
+  else process.stderr.write(`${crashText(error)}\n`);
   return endProcess(error instanceof CommandFailure ? error.exitCode : 1);
 }
 

@@ -1,7 +1,9 @@
 // `headgate check`: reads the configuration, tries each upstream, and prints its findings and advice.
 import type { Config, NetworkSettings, UpstreamSettings } from "../config/schema.ts";
+import { secretsOf } from "../config/secrets.ts";
 import { limitsOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
+import { Secrets } from "../lib/secrets.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
@@ -20,7 +22,6 @@ import { type Discovery, discoverChain } from "../upstream/chain-facts.ts";
 import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
-import { secretsOf } from "../upstream/redact.ts";
 import { requestJson } from "../upstream/reply.ts";
 import { answersText, askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS } from "./identify.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
@@ -91,7 +92,9 @@ async function checkNetwork(
     const { name, url, vendor } = upstream;
     const kept = { network, upstream: name, url };
     const memory = state && (await readCapabilities(kept, state).catch(() => undefined));
-    for (const line of memory ? renderMemory(memory) : []) print(line);
+    // The words in it may have been kept by a version that hid fewer spellings of secrets.
+    const secrets = new Secrets(secretsOf(upstream));
+    for (const line of memory ? renderMemory(memory) : []) print(secrets.redact(line));
     const learned = { takesBatches, widestLogs: memory?.widestLogs };
     checked.push({ name, url, vendor, found, ...learned, vendorLimits: limitsOf(vendor) });
   }
@@ -121,7 +124,7 @@ async function checkUpstream(
   // This connection sends no batches, even if they are configured: `takesBatchesOf` tries one.
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
-    const options = { ...settings, secrets: secretsOf(upstream) };
+    const options = { ...settings, secrets: new Secrets(secretsOf(upstream)) };
     const found = await inspect(options, {
       ...{ connection, clock: systemClock, traitsOf: traitsOf(settings.family) },
     });

@@ -6,19 +6,21 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
+import { withoutKeys } from "../config/host-keys.ts";
 import { type ChainFacts, chainOf } from "../config/known-chains.ts";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { secretsOf } from "../config/secrets.ts";
 import type { Environment } from "../config/setting-names.ts";
 import { resolveVendor } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
+import { Secrets } from "../lib/secrets.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import { type Inspection, inspect } from "../upstream/capabilities/inspect.ts";
 import { askChain, type ChainAnswer } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
-import { secretsOf } from "../upstream/redact.ts";
 import { requestJson } from "../upstream/reply.ts";
 import {
   CommandFailure,
@@ -65,7 +67,7 @@ async function meetNode(url: string): Promise<MetNode> {
       { clock },
     );
   const host = hostOf(url);
-  const secrets = secretsOf({ url, headers: {} });
+  const secrets = new Secrets(secretsOf({ url, headers: {} }));
   const word: ChainAnswer = await askChain(
     { upstream: host, secrets, connect: open },
     { timeoutMs: TIMEOUT_MS },
@@ -85,7 +87,9 @@ async function meetNode(url: string): Promise<MetNode> {
 
 function hostOf(url: string): string {
   const { protocol = "", host = "", pathname = "" } = URL.parse(url) ?? {};
-  return protocol === "ipc:" ? (pathname.split("/").at(-1) ?? "ipc") : `${protocol}//${host}`;
+  return protocol === "ipc:"
+    ? (pathname.split("/").at(-1) ?? "ipc")
+    : `${protocol}//${withoutKeys(host)}`;
 }
 
 /** The name for a network of this chain. */

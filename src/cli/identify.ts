@@ -4,9 +4,11 @@ import type { Logger } from "pino";
 import type { ChainFacts } from "../config/known-chains.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config, NetworkSettings } from "../config/schema.ts";
+import { secretsOf } from "../config/secrets.ts";
 import type { Facts } from "../config/short-forms.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Secrets } from "../lib/secrets.ts";
 import { repeat } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 import {
@@ -18,7 +20,6 @@ import {
   readChainFacts,
 } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
-import { secretsOf } from "../upstream/redact.ts";
 import { stateOf } from "./read-config.ts";
 
 /** In milliseconds: how long silent nodes may delay a start or a reload. */
@@ -161,7 +162,7 @@ export const askedNodes = (
 ): readonly NodeToAsk[] =>
   upstreams.map((upstream) => ({
     upstream: upstream.name,
-    secrets: secretsOf(upstream),
+    secrets: new Secrets(secretsOf(upstream)),
     connect: () => connect({ ...upstream, batch: 1, responseBytes: ANSWER_BYTES }, { clock }),
   }));
 

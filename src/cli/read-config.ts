@@ -6,7 +6,7 @@ import { type ParseArgsConfig, parseArgs } from "node:util";
 import { namesNetworks } from "../config/environment-settings.ts";
 import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import type { Environment } from "../config/setting-names.ts";
+import { type Environment, mayBeSecretName } from "../config/setting-names.ts";
 import type { Facts } from "../config/short-forms.ts";
 import { StoreUnavailable } from "../disk/environment-folder.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
@@ -45,9 +45,13 @@ export function argumentsIn<const Asked extends ParseArgsConfig>(asked: Asked) {
   try {
     return parseArgs(asked);
   } catch (cause) {
-    throw new WrongUsage((cause as Error).message, { cause });
+    throw new WrongUsage(withoutUrls((cause as Error).message), { cause });
   }
 }
+
+/** The message of `parseArgs` without quoted words that may be URLs or keys. */
+const withoutUrls = (message: string): string =>
+  message.replace(/'[^']*'/g, (word) => (mayBeSecretName(word.slice(1, -1)) ? "a word" : word));
 
 /** Does the work, and adds the help to the message of a WrongUsage. @throws CommandFailure */
 export async function withHelp<Result>(

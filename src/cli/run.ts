@@ -1,6 +1,6 @@
 // Runs the command that the command line names. Only commands that run a gateway load its code: the other commands would
 // take twice as long with it.
-import type { Environment } from "../config/setting-names.ts";
+import { type Environment, mayBeSecretName } from "../config/setting-names.ts";
 import { audit } from "./audit.ts";
 import { keys, keysHelp } from "./keys.ts";
 import {
@@ -125,9 +125,12 @@ async function runOther(
       return printMethodsOfKey(config, { key, network }, print);
     }
     default:
-      throw new WrongUsage(`unknown command ${command}${hintFor(command)}`);
+      throw new WrongUsage(`unknown command${shownWord(command)}${hintFor(command)}`);
   }
 }
+
+/** A word of the command line, unless it may be a URL or a key. */
+const shownWord = (word: string): string => (mayBeSecretName(word) ? "" : ` ${word}`);
 
 /** A word with a dot or a colon is no command, but may be a URL without its scheme. */
 const hintFor = (command: string): string =>
@@ -152,9 +155,8 @@ function readArguments(argv: readonly string[]) {
   const [command, more] = isUrl(first) ? ["serve", positionals] : [first, rest];
   const stray = more.find((text) => !isUrl(text) || !["serve", "init"].includes(command));
   if (stray !== undefined) {
-    // The message does not show a URL, which may hold a secret.
-    const shown = isUrl(stray) ? "a URL" : stray;
-    throw new WrongUsage(`unknown argument ${shown}`);
+    const shown = isUrl(stray) ? " a URL" : shownWord(stray);
+    throw new WrongUsage(`unknown argument${shown}`);
   }
   const port = values.port === undefined ? undefined : Number(values.port);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {

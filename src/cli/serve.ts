@@ -11,7 +11,7 @@ import type { Facts } from "../config/short-forms.ts";
 import type { ConfigurationSource } from "../gateway/configuration.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
-import { createLog } from "../observe/log.ts";
+import { createLog, LogSecrets } from "../observe/log.ts";
 import { endProcess, listenForUnexpectedErrors } from "../processes/end-process.ts";
 import { ChildFailed } from "../processes/supervised.ts";
 import { canSharePorts } from "../processes/supervisor.ts";
@@ -50,7 +50,8 @@ const LOOK_EVERY_MS = 500;
  */
 export async function serve(options: ServeOptions, environment: Environment): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
-  const log = createLog({ level: "info" });
+  const secrets = new LogSecrets();
+  const log = createLog({ level: "info", secrets });
   const systemd = new SdNotify(environment, { clock: systemClock, log });
   const replacing = new ProcessReplacement(environment, { clock: systemClock });
   const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
@@ -88,7 +89,11 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     else if (!ending.hasBegun && gateway) systemd.reloads(gateway.reloadFile());
   });
   if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
-  gateway = await startServing(options, { environment, log, onOpening: () => ending.opens() });
+  gateway = await startServing(options, {
+    ...{ environment, log },
+    onRead: (config) => secrets.hide(config),
+    onOpening: () => ending.opens(),
+  });
   replacing.tellOfEarlier(gateway);
   ending.serves(gateway);
   if (!ending.hasBegun) systemd.serves(gateway.isAlive);
@@ -116,6 +121,8 @@ function isTerminalGone(): boolean {
 type StartParts = {
   readonly environment: Environment;
   readonly log: Logger;
+  /** Called with each configuration that was read without a mistake. */
+  readonly onRead: (config: Config) => void;
   /** Called before stores are opened. */
   readonly onOpening: () => void;
 };
@@ -149,15 +156,17 @@ async function startServing(
 async function startOver(
   { path, because }: ConfigSource,
   port: number | undefined,
-  { environment, log, onOpening }: StartParts,
+  { environment, log, onRead, onOpening }: StartParts,
 ): Promise<Gateway> {
   log.info({ path, because }, "configuration");
-  const read = (facts: Facts, text?: string): ParsedConfig =>
-    withCertificates(
+  const read = (facts: Facts, text?: string): ParsedConfig => {
+    const parsed =
       text === undefined
         ? readAgain(path, environment, facts)
-        : parseConfig(text, environment, facts),
-    );
+        : parseConfig(text, environment, facts);
+    if (parsed.kind === "config") onRead(parsed.config);
+    return withCertificates(parsed);
+  };
   const identifying = new ChainIdentification(read, { clock: systemClock, log });
   const config = orMistakes(await identifying.read());
   log.level = config.log.level;

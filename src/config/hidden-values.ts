@@ -3,6 +3,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { isMap, isScalar, isSeq, Lexer, type Node, type Scalar } from "yaml";
 import { isShownText } from "./compare-configs.ts";
+import { mayHoldKey } from "./host-keys.ts";
 import { isShownName } from "./mistakes.ts";
 import { readYaml } from "./parse-config.ts";
 import { schemaAt } from "./schema.ts";
@@ -226,8 +227,6 @@ const VARIABLES = /^\/*(\$\{[A-Za-z_]\w*\}\/*)*$/;
 const SCHEME = /^[a-z][a-z0-9+-]*:\/\//i;
 /** A URL up to its host and port. The rest may be a provider's key. */
 const PLACE = /^(?:https?|wss?):\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?=$|[/?#])/i;
-/** The form of a key in a host name, where some providers put it. */
-const KEY_IN_HOST = /(?=[a-z]*\d)[a-z0-9]{12}|[a-z]{16}/i;
 
 /** The visible part of a value, before its mark; undefined: the whole value is visible, without a mark. */
 function visibleOf(path: Path, value: unknown, setting: string): string | undefined {
@@ -238,7 +237,7 @@ function visibleOf(path: Path, value: unknown, setting: string): string | undefi
   if ((isShownText(setting) || SAFE.has(setting)) && !text.includes("://")) return undefined;
   if (QUANTITY.test(DEFAULTED.exec(text)?.[1] ?? text)) return undefined;
   const [place, host = ""] = PLACE.exec(text) ?? [];
-  const isPlain = place !== undefined && !KEY_IN_HOST.test(host);
+  const isPlain = place !== undefined && !mayHoldKey(host);
   const visible = isPlain ? place : (SCHEME.exec(text)?.[0] ?? "");
   const rest = text.slice(visible.length);
   return visible !== "" && rest !== visible && VARIABLES.test(rest) ? undefined : visible;

@@ -1,7 +1,7 @@
 // Describes each mistake in one line: the setting's path, and the expected value. No line shows a possible secret.
 import type { z } from "zod";
 import { knownSettings } from "./schema.ts";
-import { didYouMean, type Path, pathText, withoutHeader } from "./setting-names.ts";
+import { didYouMean, isLikeKey, type Path, pathText, withoutHeader } from "./setting-names.ts";
 import { isMapping } from "./units.ts";
 
 export type Mistake = { path: Path; message: string };
@@ -66,7 +66,7 @@ function shown(value: unknown, message: string, isSecret: boolean): string {
   if (typeof value !== "string") return isSecret ? `a ${typeof value}` : String(value);
   const isPlain = /^[\w.+:-]{1,40}$/.test(value) && !value.includes("://");
   const isLeaf = !/^expected a (mapping|list)/.test(message);
-  return !isSecret && isLeaf && isPlain ? `"${value}"` : "a text";
+  return !isSecret && isLeaf && isPlain && !isLikeKey(value) ? `"${value}"` : "a text";
 }
 
 /** A hint on quotes, by which YAML tells texts from numbers, and which people overlook. */

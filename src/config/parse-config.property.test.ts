@@ -3,7 +3,14 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { parseConfig } from "./parse-config.ts";
 
-const secrets = ["k3y-s3cret", "url-s3cret", "us3r-s3cret", "h3ader-s3cret", "env-s3cret"];
+const secrets = [
+  "0123456789abcdef",
+  "k3y-s3cret",
+  "url-s3cret",
+  "us3r-s3cret",
+  "h3ader-s3cret",
+  "env-s3cret",
+];
 const environment = { SECRET: "env-s3cret" };
 
 /** A configuration with a secret in every setting that can have one. */
@@ -39,6 +46,11 @@ function expectAnswer(text: string): void {
   }
 }
 
+const URL = "https://us3r-s3cret:url-s3cret@node.example.com/url-s3cret?key=url-s3cret";
+const URL_WITHOUT_SCHEME = "node.example.com/v3/url-s3cret";
+/** A key in the form that most providers give. */
+const KEY = "0123456789abcdef0123456789abcdef";
+
 type Change = (value: unknown) => unknown;
 
 /** Variants of the tree: in each, `change` has changed one value, or one name is misspelt. */
@@ -51,7 +63,8 @@ function* changedOnce(value: unknown, change: Change): Generator<unknown> {
   } else if (typeof value === "object" && value !== null) {
     for (const [name, item] of Object.entries(value)) {
       for (const changed of changedOnce(item, change)) yield { ...value, [name]: changed };
-      yield { ...value, [name]: undefined, [`${name}s`]: item };
+      for (const other of [`${name}s`, URL, URL_WITHOUT_SCHEME, KEY])
+        yield { ...value, [name]: undefined, [other]: item };
     }
   }
 }
@@ -133,6 +146,11 @@ describe("a configuration with one thing wrong", () => {
     ["taken out of its list or mapping", (value) => Object.values(Object(value))[0]],
     ["given twice", (value) => (Array.isArray(value) ? [...value, ...value] : value)],
     ["written as one text", (value) => JSON.stringify(value)],
+    ["a URL", () => URL],
+    ["a URL without its scheme", () => URL_WITHOUT_SCHEME],
+    ["a key", () => KEY],
+    ["a list of a URL and a key", () => [URL, URL_WITHOUT_SCHEME, KEY]],
+    ["a mapping of a URL and a key", () => ({ [URL]: null, [URL_WITHOUT_SCHEME]: {}, [KEY]: 1 })],
   ])("a value %s never shows a secret", (_, change) => {
     for (const changed of changedOnce(settings, change)) expectAnswer(stringify(changed) ?? "");
   });

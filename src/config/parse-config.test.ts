@@ -200,6 +200,11 @@ describe("the name of an upstream", () => {
     { urls: ["http://a:1", "http://a:2", "ws://b", "ws://a"], want: ["a:1", "a:2", "b", "a:80"] },
     { urls: ["https://a/y", "https://a/x", "wss://a/x"], want: ["a-2", "a", "a-3"] },
     { urls: ["https://a/x", "http://a/y", "https://a/y"], want: ["a:443", "a:80", "a:443-2"] },
+    {
+      urls: ["https://k3y0123456789.eth.example.com", "https://another0key0.eth.example.com"],
+      want: ["eth.example.com-2", "eth.example.com"], // without the keys
+    },
+    { urls: ["https://a1b2c3d4e5f6", "http://10.0.0.17"], want: ["a1b2c3d4e5f6", "10.0.0.17"] },
     { urls: ["ipc:///a/geth.ipc", "ipc:///b/geth.ipc"], want: ["geth.ipc", "geth.ipc-2"] },
   ])("is the host of $urls", ({ urls, want }) => {
     const { upstreams } =

@@ -11,9 +11,18 @@ export const pathText = (path: Path): string =>
 function stepText(step: PropertyKey): string {
   if (typeof step === "number") return `[${step}]`;
   const name = String(step);
+  if (mayBeSecretName(name)) return `[${HIDDEN_NAME}]`;
   // Quotes keep a name with a line break on one line.
   return /^[\w-]{1,64}$/.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
 }
+
+const HIDDEN_NAME = "a name that is not shown";
+/** Whether a text has the form of most providers' keys, which no name of a setting has. */
+export const isLikeKey = (text: string): boolean => /(?=[a-z]*\d)[a-z0-9]{20}/i.test(text);
+
+/** Whether a name may be a misplaced secret: a URL or a part of one, a header, a key. */
+export const mayBeSecretName = (name: string): boolean => /[/@:=?&%]/.test(name) || isLikeKey(name);
+
 /** The path without the name of a header, which may be a secret. */
 export const withoutHeader = (path: Path): Path =>
   path.at(-2) === "headers" ? path.slice(0, -1) : path;

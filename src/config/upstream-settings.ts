@@ -1,5 +1,6 @@
 // The settings of a network's upstreams, and the default names of upstreams in logs and metrics.
 import { z } from "zod";
+import { withoutKeys } from "./host-keys.ts";
 import { amount, duration, mappingOf, oneOf, textOf, trueOrFalse, wholeNumber } from "./units.ts";
 
 const schemes = new Set(["http:", "https:", "ws:", "wss:", "ipc:"]);
@@ -53,7 +54,7 @@ const written = z.strictObject({
   name: label
     .optional()
     .describe(
-      "The upstream's name in logs and metrics; unique in the network. Left out: the host name of its URL, with the port where another upstream has the same host.",
+      "The upstream's name in logs and metrics; unique in the network. Left out: the host name of its URL without the labels that may be a key, with the port where another upstream has the same host.",
     ),
   headers: headers.prefault({}).describe("Headers of every request to the upstream; never shown."),
   connections: wholeNumber(1).prefault(64).describe("The most connections to the upstream."),
@@ -166,9 +167,12 @@ function domainOf(url: string): string | undefined {
   return hasDomain && name && top ? `${name}.${top}`.toLowerCase() : undefined;
 }
 
-/** Only the host of a URL, since path, query and user may hold a provider's key; for an IPC socket its file's name. */
+/**
+ * Only the host of a URL, since path, query and user may hold a provider's key, as the first labels of the host may; for
+ * an IPC socket its file's name.
+ */
 function hostName(url: string): string {
   const { protocol, hostname = "", pathname = "" } = URL.parse(url) ?? {};
   if (protocol === "ipc:") return pathname.split(/[^A-Za-z0-9._-]/).at(-1) || "ipc";
-  return hostname.replace(/[[\]]/g, "");
+  return withoutKeys(hostname.replace(/[[\]]/g, ""));
 }

@@ -4,9 +4,11 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
+import { secretsInEvidence } from "../config/secrets.ts";
 import { writerIn } from "../disk/environment-folder.ts";
 import type { Clock } from "../lib/clock.ts";
 import { defaultBudget, MemoryBudget } from "../lib/memory-budget.ts";
+import { Secrets } from "../lib/secrets.ts";
 import { Turns } from "../lib/turns.ts";
 import { Incidents } from "../observe/incidents.ts";
 import { LogLevels } from "../observe/log.ts";
@@ -26,7 +28,9 @@ export async function openProcessParts(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ) {
   const levels = new LogLevels(log);
-  const incidents = new Incidents({ clock });
+  let inEvidence = secretsInEvidence(config);
+  let secrets = new Secrets(inEvidence);
+  const incidents = new Incidents({ clock, redact: (text) => secrets.redact(text) });
   const metrics = new Metrics(incidents);
   const watch = new ProcessWatch({ clock, log, metrics });
   const { memory, reconfigure } = processMemory(config, options, { metrics, clock, log });
@@ -47,6 +51,9 @@ export async function openProcessParts(
     drains: new Drains({ state, clock, log }),
     reconfigure: (next: Config): void => {
       reconfigure(next);
+      const before = inEvidence; // words of a node that left may still come
+      inEvidence = secretsInEvidence(next);
+      secrets = new Secrets([...inEvidence, ...before]);
       levels.set(next.log.level);
     },
   };

@@ -41,12 +41,18 @@ const MOST_REORGANISATIONS = 5;
 /** Characters. */
 const MOST_SAID = 240;
 
+type IncidentsParts = {
+  readonly clock: Pick<Clock, "wallTime">;
+  /** Removes secrets from the words of nodes. */
+  readonly redact: (text: string) => string;
+};
+
 export class Incidents {
   readonly #byNetwork = new Map<string, NetworkIncidents>();
-  readonly #clock: Pick<Clock, "wallTime">;
+  readonly #parts: IncidentsParts;
 
-  constructor(parts: { readonly clock: Pick<Clock, "wallTime"> }) {
-    this.#clock = parts.clock;
+  constructor(parts: IncidentsParts) {
+    this.#parts = parts;
   }
 
   all(): readonly NetworkIncidents[] {
@@ -55,9 +61,11 @@ export class Incidents {
 
   caught(network: string, evidence: Evidence): void {
     const { at, past } = this.#of(network);
-    const said = evidence.said?.slice(0, MOST_SAID);
-    const found = evidence.found.slice(0, MOST_SAID);
-    const all = [{ at, ...evidence, said, found }, ...past.evidence];
+    // Cut afterwards, since nobody would find a secret that is cut in two.
+    const shown = (text: string): string => this.#parts.redact(text).slice(0, MOST_SAID);
+    const said = evidence.said === undefined ? undefined : shown(evidence.said);
+    const words = { about: shown(evidence.about), said, found: shown(evidence.found) };
+    const all = [{ at, ...evidence, ...words }, ...past.evidence];
     this.#byNetwork.set(network, { ...past, evidence: newestOfEach(all) });
   }
 
@@ -77,7 +85,7 @@ export class Incidents {
 
   #of(network: string): { readonly at: string; readonly past: NetworkIncidents } {
     const past = this.#byNetwork.get(network) ?? { network, evidence: [], reorganisations: [] };
-    return { at: isoText(this.#clock.wallTime()), past };
+    return { at: isoText(this.#parts.clock.wallTime()), past };
   }
 }
 

@@ -8,7 +8,7 @@ import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { HEARTBEAT_MS } from "../lib/waiting.ts";
 import type { NetworkRole } from "../network/role.ts";
-import { createLog } from "../observe/log.ts";
+import { createLog, LogSecrets } from "../observe/log.ts";
 import type { SlowCall } from "../observe/stories.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
@@ -70,12 +70,14 @@ class Child {
   /** The change that was prepared and is not committed yet. */
   #prepared: { readonly config: Config; readonly change: NetworksChange } | undefined;
   #isStopping = false;
+  readonly #secrets = new LogSecrets();
   readonly #send: Send;
 
   constructor(start: Start, send: Send) {
     this.#send = send;
     const { config, role } = start;
-    const log = createLog({ level: config.log.level, process: nameOf(role) });
+    this.#secrets.hide(config);
+    const log = createLog({ ...config.log, process: nameOf(role), secrets: this.#secrets });
     listenForUnexpectedErrors({
       log,
       onUnexpected: (kind) => {
@@ -147,6 +149,7 @@ class Child {
 
   async #prepare(config: Config, worker: Worker): Promise<void> {
     await this.#cancel();
+    this.#secrets.hide(config);
     this.#prepared = { config, change: await worker.networks.prepare(config) };
   }
 

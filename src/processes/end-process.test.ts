@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { nextRow, replacedAfterMs, replacedIn } from "./end-process.ts";
+import { crashText, nextRow, replacedAfterMs, replacedIn } from "./end-process.ts";
 
 const END = `const { endProcess } = await import(${JSON.stringify(import.meta.resolve("./end-process.ts"))});`;
 /** In milliseconds. An end that waits for native threads would take longer, or for ever. */
@@ -70,3 +70,22 @@ it("is told to the process that takes the place", () => {
     ...{ row: 3, rejections: 2, exceptions: 1 },
   });
 });
+
+it("tells of an error before there is a log its stack and its causes, but no members and no URLs", () => {
+  const cause = failureOf(() => new URL("htt://s3cr3t:s3cr3t@[/"));
+  const error = new Error("cannot reach wss://node.example.com/s3cr3t?a=s3cr3t", { cause });
+  Object.assign(error, { command: { args: ["s3cr3t"] } });
+  const text = crashText(error);
+  expect(text).toContain("cannot reach wss://***\n    at ");
+  expect(text).toContain("caused by: TypeError: Invalid URL");
+  expect(text).not.toContain("s3cr3t");
+  expect(crashText("plain")).toBe("plain");
+});
+
+function failureOf(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}

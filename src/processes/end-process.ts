@@ -23,6 +23,23 @@ export function endProcess(code: number): never {
   throw new Error("unreachable: the process was killed");
 }
 
+/**
+ * The stacks of an error and of its causes, for an error before there is a log. Members of errors are left out, and URLs:
+ * Node.js puts the text that is no URL into one, and Redis clients the password.
+ */
+export function crashText(error: unknown): string {
+  const stacks: string[] = [];
+  for (let each = error; each !== undefined && stacks.length < MOST_CAUSES; ) {
+    stacks.push(each instanceof Error ? (each.stack ?? each.message) : String(each));
+    each = each instanceof Error ? each.cause : undefined;
+  }
+  return stacks.join("\ncaused by: ").replace(URL_WITH_SECRETS, "$1://***");
+}
+
+const MOST_CAUSES = 8;
+/** Any URL but that of a file or module, as the lines of a stack have it. */
+const URL_WITH_SECRETS = /\b(?!file:)([a-z][a-z+.-]*):\/\/[^\s'")]+/gi;
+
 /** The number of errors that are logged with their stacks; further errors are only counted. */
 const LOGGED = 10;
 
@@ -102,11 +119,15 @@ export function replaceProcess(
   environment: Readonly<Record<string, string | undefined>>,
   { rejections, exceptions, row }: Replaced,
 ): never {
-  const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  const variables = { ...environment, [REPLACED]: `${rejections} ${exceptions} ${row}` } as Record<
-    string,
-    string
-  >;
+  const [, main = "", ...words] = process.argv;
+  const hasUrls = words.some((word) => word.includes("://"));
+  const program = [process.execPath, ...process.execArgv, main, ...(hasUrls ? [] : words)];
+  const variables = {
+    ...environment,
+    // bin/headgate.mjs reads it: URLs may hold keys, and every user of the machine can read command lines.
+    ...(hasUrls ? { HEADGATE_ARGUMENTS: JSON.stringify(words) } : {}),
+    [REPLACED]: `${rejections} ${exceptions} ${row}`,
+  } as Record<string, string>;
   process.execve?.(process.execPath, program, variables);
   return endProcess(1);
 }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { MemoryState } from "../../test/support/memory-state.ts";
 import { systemClock } from "../lib/clock.ts";
+import { Secrets } from "../lib/secrets.ts";
 import { discoverChain, keepChainFacts, type NodeToAsk, readChainFacts } from "./chain-facts.ts";
 import type { Connection, Exchange } from "./connection/connection.ts";
 
@@ -33,7 +34,7 @@ function node(
   };
   return {
     upstream,
-    secrets: ["secret"],
+    secrets: new Secrets(["secret"]),
     connect: () => ({ send, close }) as unknown as Connection,
     closed: () => closed,
   };
@@ -130,7 +131,7 @@ describe("why a node says nothing", () => {
   ])("is said in words that tell what to do: $1", async (exchange, said) => {
     const close = async (): Promise<void> => undefined;
     const connect = () => ({ send: async () => exchange, close });
-    const all = await found({ upstream: "a", secrets: ["secret"], connect });
+    const all = await found({ upstream: "a", secrets: new Secrets(["secret"]), connect });
     expect(all).toMatchObject({ kind: "silent", answers: [{ answer: expect.any(String) }] });
     const [word] = all.kind === "silent" ? all.answers : [];
     expect(String(word?.answer).slice(0, said.length)).toBe(said);

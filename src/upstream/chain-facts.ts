@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { ChainFacts } from "../config/known-chains.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Secrets } from "../lib/secrets.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 import type { Connection } from "./connection/connection.ts";
@@ -21,7 +22,7 @@ export type Discovery =
 export type NodeToAsk = {
   readonly upstream: string;
   /** The texts to remove from the node's own words. */
-  readonly secrets: readonly string[];
+  readonly secrets: Secrets;
   readonly connect: () => Connection;
 };
 

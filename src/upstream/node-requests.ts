@@ -231,8 +231,8 @@ export type ResultCheckerParts = {
 /** Results of up to this many bytes are checked at once, in a fifth of a millisecond at most. */
 const CHECKED_AT_ONCE = 32_768;
 
-/** The number of bytes of an impossible result that operators see. */
-const SAID_BYTES = 240;
+/** The number of bytes of an impossible result that become evidence, which is cut after secrets were removed. */
+const SAID_BYTES = 4_096;
 const NOT_SO = "the answer contradicts the call, or facts that are proven about these blocks";
 
 const FALSE: Reply = { kind: "failed", reason: "its answer is false", isReported: true };

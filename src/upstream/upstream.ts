@@ -1,5 +1,7 @@
 // One upstream: sends calls to it, and learns its health, budget, capabilities and head from the replies.
+import { secretsOf } from "../config/secrets.ts";
 import type { Signal } from "../lib/cancellation.ts";
+import { Secrets } from "../lib/secrets.ts";
 import type { MethodTraits, WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
 import { BatchSizes } from "./capabilities/batch-sizes.ts";
@@ -22,7 +24,7 @@ import {
   voiceOf,
 } from "./node-requests.ts";
 import { NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
-import { secretsOf, withoutSecrets } from "./redact.ts";
+import { withoutSecrets } from "./redact.ts";
 import { hasOwnWords, headInReply, type RefusedReply, type Reply } from "./reply.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
@@ -52,7 +54,8 @@ export class Upstream {
   /** undefined where the configuration turns probes off. */
   readonly #prober: Prober | undefined;
   readonly #wordCheck: WordCheck;
-  readonly #secrets: readonly string[];
+  /** Texts that nobody may see. */
+  readonly secrets: Secrets;
   readonly #requests: NodeRequests;
   readonly #onChange: () => void;
   readonly #parts: UpstreamParts;
@@ -78,7 +81,7 @@ export class Upstream {
     this.#wordCheck = this.#makeWordCheck();
     // When a breaker opens or the node stops answering, the identity check asks the node until it answers.
     this.health = new Health(parts, () => this.#recheckIdentity());
-    this.#secrets = secretsOf(options);
+    this.secrets = new Secrets(secretsOf(options));
     const connection = parts.connect(options, {
       clock: parts.clock,
       sizes: this.#sizes,
@@ -176,13 +179,13 @@ export class Upstream {
     if (position) this.capabilities.correctClaims(asked, reply, position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.noteHead({ number: head, hash: undefined }, this.isOnOtherBranch);
-    return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
+    return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.secrets) : reply;
   }
 
   /** Hides secrets in a refusal, and learns from it. */
   #refused(reply: RefusedReply, asked: Asked): Reply | Promise<Reply> {
     const { method, options, traits } = asked;
-    const said = withoutSecrets(reply, traits, this.#secrets) as RefusedReply;
+    const said = withoutSecrets(reply, traits, this.secrets) as RefusedReply;
     if (voiceOf(asked) === "anyone") return this.#doubted(said, asked);
     const { capabilities } = this;
     capabilities.learnFrom(traits, reply, options.position);

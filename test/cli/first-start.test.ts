@@ -71,8 +71,12 @@ async function startOver(...urls: string[]) {
     gateway.child.kill("SIGTERM");
     return gateway.ended;
   };
-  return { out: () => gateway.said.out, stop };
+  return { out: () => gateway.said.out, stop, pid: gateway.child.pid };
 }
+
+/** The command line of a process as all users of the machine see it, with blanks between its words. */
+const commandLineOf = async (pid = 0): Promise<string> =>
+  (await readFile(`/proc/${pid}/cmdline`, "utf8")).replace(/\0+/g, " ").trim();
 
 const keyIn = (out: string): string => /hg_\w+/.exec(out)?.[0] ?? "";
 
@@ -88,6 +92,10 @@ describe("headgate <urls>", () => {
     expect(out).toMatch(/✓ http:\/\/127.0.0.1:\d+: eth-mainnet, .*chain 1, head 16/);
     expect(out).toMatch(/✗ http:\/\/127.0.0.1:1: .*(refused|ECONNREFUSED)/i);
     expect(out).not.toContain("secret-path");
+    if (process.platform === "linux")
+      expect(await commandLineOf(gateway.pid)).toBe(
+        "headgate http://*** http://*** http://*** --port 0",
+      );
     const calls = [...out.matchAll(PASTED)];
     expect(calls).toHaveLength(2);
     const [, url = "", body = ""] = calls[0] ?? [];

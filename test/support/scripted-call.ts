@@ -116,6 +116,7 @@ export const networkOf = (upstreams: readonly Upstream[]): CallDriverParts["netw
   ...{ mayHedge: () => true, mayWait: () => true, enter: nothing, leave: nothing },
   hedges: { earn: nothing, spend: () => true },
   ...{ times: { answered: nothing }, askedAgain: nothing, dissented: nothing, occupied: nothing },
+  redact: (text: string) => text,
   ...{ knowsAnswer: () => false, learn: nothing },
 });
 

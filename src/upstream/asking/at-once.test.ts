@@ -43,6 +43,7 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   const isUncertain = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
   const network = {
     ...networkOf(nodes as unknown as Upstream[]),
+    redact: (text: string) => text.replaceAll("s3cr3t-1", "***"),
     dissented: (name: string, _method: string, texts: object) => {
       dissenters.push(name);
       evidence.push(texts);
@@ -156,6 +157,13 @@ describe("what several vendors are asked", () => {
       { said: '"1"', found: 'the nodes that were asked disagree; b said "2"' },
       { said: '"2"', found: 'the nodes that were asked disagree; a said "1"' },
     ]);
+  });
+
+  it("tells no node's secret, also where the answers part within one", async () => {
+    const [one, other] = [`"at ${"x".repeat(50)} s3cr3t-1`, `"at ${"x".repeat(50)} s3cr3t-2`];
+    const { vote, evidence } = election({ a: [ok(one)], b: [ok(other)], c: [ok(other)] });
+    await vote();
+    expect(JSON.stringify(evidence)).not.toContain("s3cr3t-1");
   });
 
   it("ends with the caller", async () => {

@@ -31,7 +31,7 @@ export type CallDriverParts = {
   /** The state that the calls of one network share. */
   readonly network: NetworkView &
     Pick<NetworkCalls, "takeOrder" | "headNumber" | "hedges" | "enter" | "leave"> &
-    Pick<NetworkCalls, "askedAgain" | "dissented" | "occupied" | "learn"> & {
+    Pick<NetworkCalls, "askedAgain" | "dissented" | "redact" | "occupied" | "learn"> & {
       readonly times: Pick<NetworkCalls["times"], "answered">;
     };
 };
@@ -227,7 +227,8 @@ export class CallDriver implements Waiting {
     const { method } = this.#state.question;
     for (const { name, reply } of dissenters) {
       const others = dissenters.filter((other) => other.name !== name);
-      network.dissented(name, method, disagreementTexts(reply, outcome, others));
+      const texts = disagreementTexts(reply, { outcome, others }, network.redact);
+      network.dissented(name, method, texts);
     }
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();

@@ -119,38 +119,55 @@ export function noAnswerError(
   return errors.upstreamsFailed();
 }
 
-/** The texts of a dissenter and of the others: around their first difference, or their beginnings where none agree. */
+/**
+ * The texts of a dissenter and of the others: around their first difference, or their beginnings where none agree.
+ *
+ * @param redact Removes secrets of nodes: the dissenter's answer, and with it the nodes' data, is shown to operators.
+ */
 export function disagreementTexts(
   reply: FinalReply,
-  outcome: FinalReply | RpcError,
-  others: readonly Vote[],
+  {
+    outcome,
+    others,
+  }: { readonly outcome: FinalReply | RpcError; readonly others: readonly Vote[] },
+  redact: (text: string) => string,
 ): { readonly said: string; readonly found: string } {
   const own = bytesOf(reply);
   if (!(outcome instanceof RpcError)) {
     const agreed = bytesOf(outcome);
-    const from = Math.max(0, sameBytes(own, agreed) - BEFORE_BYTES);
-    return { said: shortened(own, from), found: `the other nodes said ${shortened(agreed, from)}` };
+    const near = Math.max(0, sameLength(own, agreed) - NEAR_BYTES);
+    const [said, agreedText] = [own, agreed].map((bytes) => redact(textNear(bytes, near)));
+    const from = Math.max(0, sameLength(said ?? "", agreedText ?? "") - BEFORE_CHARACTERS);
+    const found = `the other nodes said ${shortened(agreedText ?? "", from, near)}`;
+    return { said: shortened(said ?? "", from, near), found };
   }
-  const each = others.map((other) => `${other.name} said ${shortened(bytesOf(other.reply))}`);
+  const beginning = (of: FinalReply): string => shortened(redact(textNear(bytesOf(of), 0)));
+  const each = others.map((other) => `${other.name} said ${beginning(other.reply)}`);
   const found = ["the nodes that were asked disagree", ...each].join("; ");
-  return { said: shortened(own), found };
+  return { said: beginning(reply), found };
 }
 
-const BEFORE_BYTES = 40;
-const SAID_BYTES = 160;
+/** Around a difference. A secret that begins or ends within them is found. */
+const NEAR_BYTES = 4_096;
+const BEFORE_CHARACTERS = 40;
+const SAID_CHARACTERS = 160;
 
 const bytesOf = (reply: FinalReply): Buffer =>
   reply.kind === "result" ? reply.json : Buffer.from(`refused: ${reply.code} ${reply.message}`);
 
-/** The number of bytes at the beginning that both have in common. */
-function sameBytes(one: Buffer, other: Buffer): number {
+const textNear = (bytes: Buffer, from: number): string =>
+  bytes.subarray(from, from + 2 * NEAR_BYTES).toString();
+
+/** The length of the beginning that both have in common. */
+function sameLength<Text extends Buffer | string>(one: Text, other: Text): number {
   const most = Math.min(one.length, other.length);
   let at = 0;
   while (at < most && one[at] === other[at]) at += 1;
   return at;
 }
 
-function shortened(bytes: Buffer, from = 0): string {
-  const text = bytes.subarray(from, from + SAID_BYTES).toString();
-  return `${from > 0 ? "…" : ""}${text}${from + SAID_BYTES < bytes.length ? "…" : ""}`;
+/** @param before The number of bytes before the text. */
+function shortened(text: string, from = 0, before = 0): string {
+  const shown = text.slice(from, from + SAID_CHARACTERS);
+  return `${from + before > 0 ? "…" : ""}${shown}${from + SAID_CHARACTERS < text.length ? "…" : ""}`;
 }

@@ -191,6 +191,10 @@ export class NetworkCalls {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 
+  /** Removes the secrets of all upstreams. */
+  readonly redact = (text: string): string =>
+    this.#parts.pool.nodes.reduce((clean, { secrets }) => secrets.redact(clean), text);
+
   /** @param texts As `disagreementTexts` of `decision.ts` makes them. */
   dissented(
     upstream: string,

@@ -1,4 +1,5 @@
 // Inspects one upstream for `headgate check` (identity, head, capabilities), and renders the result for people.
+import { Secrets } from "../../lib/secrets.ts";
 import { type Family, GATEWAY_CALLS } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
 import { newestBlockIn } from "../head.ts";
@@ -33,14 +34,16 @@ type InspectOptions = {
   readonly family: Family;
   readonly chainId: number;
   /** Texts that are removed from all output. */
-  readonly secrets?: readonly string[];
+  readonly secrets?: Secrets;
   /** Whether to make only a few calls: no method probes, and for old blocks only whether the node has them. */
   readonly isBrief?: boolean;
 };
 
+const NO_SECRETS = new Secrets([]);
+
 /** Never rejects: failures are part of the inspection. */
 export async function inspect(options: InspectOptions, parts: InspectParts): Promise<Inspection> {
-  const ask = discreetCaller(options.secrets ?? [], parts);
+  const ask = discreetCaller(options.secrets ?? NO_SECRETS, parts);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
@@ -82,7 +85,7 @@ async function askClaims(head: number, ask: NodeCaller): Promise<Claims> {
 /** After this many timeouts in a row, further calls count as timeouts without being sent. */
 const MOST_SILENCES = 2;
 
-function discreetCaller(secrets: readonly string[], parts: InspectParts): NodeCaller {
+function discreetCaller(secrets: Secrets, parts: InspectParts): NodeCaller {
   const ask = nodeCallerOf(parts.connection);
   let silences = 0;
   return async (method, paramsJson) => {

@@ -3,7 +3,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { type ChainFacts, chainOf } from "../config/known-chains.ts";
@@ -12,6 +12,7 @@ import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/setting-names.ts";
 import { resolveVendor } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
+import { makeFolder } from "../lib/make-folder.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import { type Inspection, inspect } from "../upstream/capabilities/inspect.ts";
@@ -260,7 +261,7 @@ export async function prepareFirstStart(
   const text = configText(nodes, programName(environment));
   const config = orMistakes(parseConfig(text, environment));
   await inData(config, async () => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
     await writeFile(path, text, { mode: 0o600 });
   });
   const key = await firstKey(config);

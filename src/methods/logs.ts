@@ -107,7 +107,11 @@ async function settleRange(
   return { from, to };
 }
 
-function checkWidth({ from, to }: LogRange, { network }: Pick<CallContext, "network">): void {
+/** @throws RpcError when the range is wider than the network, or the key, allows. */
+export function checkWidth(
+  { from, to }: LogRange,
+  { network }: Pick<CallContext, "network">,
+): void {
   const { blocks, rule } = network.limits.logs;
   if (blocks !== undefined && to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
 }

@@ -5,7 +5,7 @@ import type { AdminAppParts, AdminContext } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 
 /** The most reads of one operator that run or wait. */
-export const MOST_READS = 8;
+const MOST_READS = 8;
 
 /** A step that lets the reads of one operator, on all its routes together, come one after the other. */
 export function oneAtATime({ metrics }: Pick<AdminAppParts, "metrics">) {

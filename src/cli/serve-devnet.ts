@@ -9,9 +9,9 @@ import type { SampleCall } from "../../packages/devnet/src/activity.ts";
 import type { Devnet, DevnetNode, startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { makeFolder } from "../disk/make-folder.ts";
 import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
-import { makeFolder } from "../lib/make-folder.ts";
 import { type RpcCaller, rpcCaller } from "../upstream/connection/connect.ts";
 import { CommandFailure, orMistakes } from "./read-config.ts";
 

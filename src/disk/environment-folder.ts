@@ -19,8 +19,8 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
-import { makeFolder } from "../lib/make-folder.ts";
 import { checkEnvironment } from "./check-environment.ts";
+import { makeFolder } from "./make-folder.ts";
 import { FULL_BELOW_BYTES, roomOn } from "./writable.ts";
 
 /** The error of a store whose folder cannot be used; the message says why and what to do. */

@@ -23,7 +23,7 @@ const RANGE = ["fromBlock", "toBlock", "blockHash"];
 
 /**
  * Erigon begins at block 0 where `fromBlock` is left out or a tag, and ends at its head where `toBlock` is
- * (rpc/jsonrpc/erigon_receipts.go, `logRangeLatestOnly`). Whatever is no QUANTITY counts as the widest range.
+ * (rpc/jsonrpc/erigon_receipts.go, `logRangeLatestOnly`). A value that is no QUANTITY counts as the widest range.
  */
 async function checkFilter(
   filter: Readonly<Record<string, unknown>>,

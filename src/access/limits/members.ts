@@ -3,8 +3,8 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../disk/make-folder.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { makeFolder } from "../../lib/make-folder.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import type { Next, State } from "../../state/state.ts";
 

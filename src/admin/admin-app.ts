@@ -9,11 +9,12 @@ import { HTTPException } from "hono/http-exception";
 import type { Change } from "../access/audit-trail.ts";
 import { type KeyBook, OVERLAP_MS } from "../access/keys/key-book.ts";
 import {
-  readUsage,
+  CSV_HEADER,
+  csvLines,
   readUsageHours,
   type UsageReport,
-  usageCsv,
-  usageReportOf,
+  UsageSums,
+  usageRows,
 } from "../access/usage/usage-report.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { readRange } from "../lib/calendar.ts";
@@ -38,6 +39,7 @@ import { addConfigurationAnswers } from "./configuration-routes.ts";
 import { addConsole } from "./console-files.ts";
 import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
 import { addLiveAnswer } from "./live-feed.ts";
+import { oneAtATime } from "./one-at-a-time.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 import { type DeclaredRoute, keyRoutes, nodeRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
@@ -82,6 +84,14 @@ export function adminListener(
   const admit = admissionOver({ ...options, sessions }, parts);
   return { answer, admits: (request) => !(admit(request) instanceof Problem) };
 }
+
+const LONG_READS = [
+  operationRoutes.usage,
+  operationRoutes.usageOfKey,
+  operationRoutes.usageHours,
+  operationRoutes.audit,
+  operationRoutes.calls,
+];
 
 type AdmissionOptions = Pick<AdminAppOptions, "tokens"> & { readonly sessions: Sessions };
 
@@ -135,6 +145,8 @@ export function adminApp(options: AdminAppOptions, parts: AdminAppParts): AdminA
   });
   app.use("*", boundedBody);
   for (const route of declaredRoutes) addRoleCheck(app, route, parts);
+  const inTurn = oneAtATime(parts);
+  for (const route of LONG_READS) app.get(route.getRoutingPath(), inTurn);
   addKeyAnswers(app, parts);
   addOperationAnswers(app, parts);
   addNodeAnswers(app, parts);
@@ -312,7 +324,9 @@ const isWanted = (call: SlowCall, { slowerThanMs = 0, ...wanted }: WantedCalls):
     (name) => wanted[name] === undefined || wanted[name] === call[name],
   );
 
-type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", string | undefined>>>;
+type UsageAsked = Readonly<
+  Partial<Record<"from" | "to" | "key" | "network" | "rows", string | undefined>>
+>;
 
 function addOperationAnswers(app: AdminApp, parts: AdminAppParts): void {
   const { metrics, networks, clock } = parts;
@@ -383,16 +397,17 @@ function addHealthAnswers(
 
 function addUsageReports(app: AdminApp, parts: AdminAppParts): void {
   app.openapi(operationRoutes.usage, async (context) => {
-    const { format, rows, ...asked } = context.req.valid("query");
-    return answerUsageReport(context, await readUsageReport(parts, asked), { format, rows });
+    const { format, ...asked } = context.req.valid("query");
+    const report = await readUsageReport(parts, asked, context);
+    return answerUsageReport(context, report, { format, clock: parts.clock });
   });
   app.openapi(operationRoutes.usageOfKey, async (context) => {
     const { name: key } = context.req.valid("param");
-    const { format, rows, ...asked } = context.req.valid("query");
-    const report = await readUsageReport(parts, { ...asked, key });
+    const { format, ...asked } = context.req.valid("query");
+    const report = await readUsageReport(parts, { ...asked, key }, context);
     // A key that was removed from the file may still have usage.
-    if (report.rows.length === 0) await keyOf(key, parts);
-    return answerUsageReport(context, report, { format, rows });
+    if (Object.keys(report.days).length === 0) await keyOf(key, parts);
+    return answerUsageReport(context, report, { format, clock: parts.clock });
   });
   app.openapi(operationRoutes.usageHours, async (context) => {
     const { name: key } = context.req.valid("param");
@@ -404,34 +419,58 @@ function addUsageReports(app: AdminApp, parts: AdminAppParts): void {
 
 /** Enough days to begin with the first of this month a year ago. */
 const MOST_DAYS = 400;
+/** The most rows of one response: some 35 MB of JSON. */
+const MOST_ROWS = 50_000;
 
-/** Checks the range, reads the usage, and adds costs. @throws Problem 422 for a wrong range. */
+/**
+ * Checks the range, reads the usage, and adds costs, with turns for other work.
+ * @throws Problem 422 for a wrong range, or for too many rows.
+ */
 async function readUsageReport(
   { state, clock, prices }: Pick<AdminAppParts, "state" | "clock" | "prices">,
-  { from, to, ...which }: UsageAsked,
+  { from, to, rows: wanted, ...which }: UsageAsked,
+  context: AdminContext,
 ): Promise<UsageReport> {
   const range = readRange({ from, to }, { wallTimeMs: clock.wallTime(), mostDays: MOST_DAYS });
   if (range.kind === "mistake") throw problems.mistakes([`${range.field}: ${range.why}`]);
-  const usage = await readUsage(state, { ...range, ...which }, { clock });
-  return usageReportOf(usage, range, prices());
+  const sums = new UsageSums(prices());
+  const rows: UsageReport["rows"][number][] = [];
+  for await (const some of usageRows(state, { ...range, ...which }, { clock })) {
+    const priced = some.map((row) => sums.add(row));
+    if (wanted !== "none") rows.push(...priced);
+    if (rows.length > MOST_ROWS) throw problems.mistakes([TOO_MANY_ROWS]);
+    if (context.req.raw.signal.aborted) break;
+  }
+  return { ...sums.report(range), rows };
 }
 
-function answerUsageReport(
+const TOO_MANY_ROWS = `rows: more than ${MOST_ROWS}: ask for fewer days, for one key or one network, or for rows=none`;
+
+/** Writes the report with turns for other work. */
+async function answerUsageReport(
   context: AdminContext,
-  report: UsageReport,
-  {
-    format,
-    rows,
-  }: { readonly format?: "json" | "csv" | undefined; readonly rows?: "all" | "none" | undefined },
+  { rows, ...sums }: UsageReport,
+  { format, clock }: Pick<AdminAppParts, "clock"> & { readonly format: "json" | "csv" | undefined },
 ) {
   const isCsv = format === undefined ? prefersCsv(context.req.header("accept")) : format === "csv";
   context.header("Vary", "Accept");
+  const lines = (some: UsageReport["rows"]): string =>
+    isCsv ? csvLines(some, sums.currency) : some.map((row) => JSON.stringify(row)).join(",");
+  const pieces: string[] = [];
+  for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE) {
+    if (from > 0) await clock.yield();
+    pieces.push(lines(rows.slice(from, from + WRITTEN_AT_ONCE)));
+  }
   if (isCsv) {
     const type = { "Content-Type": "text/csv; charset=utf-8; header=present" };
-    return context.text(usageCsv(report), 200, type);
+    return context.text(CSV_HEADER + pieces.join(""), 200, type);
   }
-  return context.json({ ...report, rows: rows === "none" ? [] : report.rows }, 200);
+  const text = `{"rows":[${pieces.join(",")}],${JSON.stringify(sums).slice(1)}`;
+  return context.body(text, 200, { "Content-Type": "application/json" }) as never;
 }
+
+/** The rows that are written in one turn: a millisecond. */
+const WRITTEN_AT_ONCE = 200;
 
 /** Whether the caller accepts CSV and does not name JSON; a caller that accepts everything gets JSON. */
 const prefersCsv = (accept = ""): boolean =>

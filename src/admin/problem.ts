@@ -54,6 +54,12 @@ export const problems = {
       `at most ${most.ofToken} calls of one token, and ${most.ofAll} in all, are tried at once: wait for an answer`,
       { headers: { "Retry-After": "1" } },
     ),
+  tooManyReads: (most: number) =>
+    new Problem(
+      429,
+      `at most ${most} reads of usage, audit and calls of one token wait at once: wait for an answer`,
+      { headers: { "Retry-After": "1" } },
+    ),
   forbidden: (detail: string) => new Problem(403, detail),
   notJson: () => new Problem(415, "send Content-Type: application/json"),
   malformed: (cause: unknown) => new Problem(400, "the body is not a JSON object", { cause }),

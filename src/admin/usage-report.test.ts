@@ -30,6 +30,42 @@ describe("the usage report", () => {
     expect(report.total).toMatchObject({ calls: rows * 3, computeUnits: rows * 15 });
   });
 
+  it("has at most 50,000 rows, but sums of more", async () => {
+    const { ask, state } = admin;
+    const methods = Object.fromEntries(Array.from({ length: 10_001 }, (_, at) => [`m${at}`, [1]]));
+    const text = JSON.stringify({ "eth-mainnet": methods });
+    for (const key of ["a", "b", "c", "d", "e"])
+      await state.update([`usage 1970-01-01 ${key} member`], () => [text]);
+    const { status, text: why } = await ask("GET", "/usage");
+    expect([status, why]).toEqual([422, expect.stringContaining("rows: more than 50000")]);
+    const sums = (await ask("GET", "/usage?rows=none")).json as { rows: object[]; total: object };
+    expect(sums.rows).toEqual([]);
+    expect(sums.total).toMatchObject({ calls: 50_005 });
+  });
+
+  it("is read by one request of an operator at a time, and few may wait", async () => {
+    const { ask, state, logged } = await written();
+    let [running, most] = [0, 0];
+    const list = state.list.bind(state);
+    Object.assign(state, {
+      list: async (prefix: string) => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise(setImmediate);
+        running -= 1;
+        return list(prefix);
+      },
+    });
+    const paths = ["/usage", "/keys/app/usage"];
+    const all = Array.from({ length: 20 }, (_, at) => ask("GET", paths[at % 2] ?? ""));
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect(most).toBe(1);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(8);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(12);
+    expect(logged).toContainEqual({ refused: "reads" });
+    expect((await ask("GET", "/audit")).status).toBe(200);
+  });
+
   it("of one key has nothing of others", async () => {
     const { ask } = await written();
     const { rows } = (await ask("GET", "/keys/app/usage")).json as { rows: { key: string }[] };

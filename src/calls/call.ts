@@ -241,6 +241,12 @@ export class Call implements CallContext, AskerWithDeadline {
     this.#asked += 1;
   }
 
+  async payForWork(units: number): Promise<void> {
+    const short = await this.caller.grant.meter.charge(units, this.#parts.clock.now());
+    if (short) throw errors.rateLimited(short);
+    this.chargedUnits += units;
+  }
+
   #ownWork(): CallWork {
     this.#work ??= this.#makeWork();
     return this.#work;

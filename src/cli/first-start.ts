@@ -3,7 +3,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { withoutKeys } from "../config/host-keys.ts";
@@ -13,6 +13,7 @@ import type { Config } from "../config/schema.ts";
 import { secretsOf } from "../config/secrets.ts";
 import type { Environment } from "../config/setting-names.ts";
 import { resolveVendor } from "../config/vendors.ts";
+import { makeFolder } from "../disk/make-folder.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Secrets } from "../lib/secrets.ts";
 import { traitsOf } from "../methods/catalogue.ts";
@@ -264,7 +265,7 @@ export async function prepareFirstStart(
   const text = configText(nodes, programName(environment));
   const config = orMistakes(parseConfig(text, environment));
   await inData(config, async () => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
     await writeFile(path, text, { mode: 0o600 });
   });
   const key = await firstKey(config);

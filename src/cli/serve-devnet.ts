@@ -1,6 +1,6 @@
 // `headgate serve` without a configuration: starts two real development nodes and the gateway over them, and prints the
 // URLs, the key and the calls to paste that a new user needs.
-import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Logger } from "pino";
@@ -9,6 +9,7 @@ import type { SampleCall } from "../../packages/devnet/src/activity.ts";
 import type { Devnet, DevnetNode, startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { makeFolder } from "../disk/make-folder.ts";
 import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { type RpcCaller, rpcCaller } from "../upstream/connection/connect.ts";
@@ -71,7 +72,7 @@ function devnetConfig({ nodes }: Devnet, data: string): string {
 
 /** Leaves the configuration for `headgate keys` until this process ends. */
 async function leave(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   await writeFile(path, `# process ${process.pid}\n${text}\n`, { mode: 0o600 });
 }
 

@@ -6,7 +6,6 @@ import {
   closeSync,
   existsSync,
   linkSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -21,6 +20,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
 import { checkEnvironment } from "./check-environment.ts";
+import { makeFolder } from "./make-folder.ts";
 import { FULL_BELOW_BYTES, roomOn } from "./writable.ts";
 
 /** The error of a store whose folder cannot be used; the message says why and what to do. */
@@ -212,7 +212,7 @@ const PRIVATE_FILE = 0o600;
  * @throws Errors of the file system.
  */
 export function makePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+  makeFolder(path);
   allow(path, PRIVATE_FOLDER);
   for (const entry of readdirSync(path, { withFileTypes: true }))
     if (entry.isFile()) allow(join(path, entry.name), PRIVATE_FILE);
@@ -285,7 +285,7 @@ function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
   const path = join(folder, "writer.lock");
   let database: DatabaseSync | undefined;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     makeFile(path);
     database = new DatabaseSync(path, { timeout: waitMs });
     database.exec("PRAGMA journal_mode = MEMORY"); // a journal file would need room on the disk

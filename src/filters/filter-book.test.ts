@@ -90,6 +90,33 @@ afterEach(async () => {
 });
 
 describe("a filter", () => {
+  it.each([7_200_000, -7_200_000])(
+    "does not end when the machine's clock is set by %i ms",
+    async (byMs) => {
+      const book = await open();
+      const [polled, idle] = [await make(book), await make(book)];
+      await clock.advance(MINUTE_MS);
+      clock.setWallTime(byMs);
+      expect(await isThere(book, polled)).toBe(true);
+      await clock.advance(4 * MINUTE_MS);
+      expect(await isThere(book, polled)).toBe(true);
+      if (byMs > 0) {
+        await clock.advance(2 * MINUTE_MS);
+        await swept(1); // a filter that nobody polls ends five minutes later
+        expect(await isThere(book, idle)).toBe(false);
+      }
+      expect(await isThere(book, polled)).toBe(true);
+    },
+  );
+
+  it("is not swept when the machine's clock was set ahead before", async () => {
+    const book = await open();
+    const id = await make(book);
+    clock.setWallTime(7_200_000);
+    for (let minute = 0; minute < 4; minute += 1) await clock.advance(MINUTE_MS);
+    expect(await isThere(book, id)).toBe(true);
+  });
+
   it("ends five minutes after its last poll", async () => {
     const book = await open();
     const id = await make(book);

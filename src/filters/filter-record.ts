@@ -231,19 +231,36 @@ const numberIn = (text: string | undefined): number => Number(text ?? 0);
 /** In milliseconds. A filter that no client polls, or no process pushes, for this time ends (docs/decisions/0035). */
 const LIFE_MS = { polled: 300_000, pushed: 600_000 } as const;
 
+/** A clock of the machine that jumps by more than this against the monotonic one was set, or the machine slept. */
+const CLOCK_SET_BY_MS = 2_000;
+
 /** Knows which filters have expired. While the gateway or the state is away, no client can poll, and no time counts. */
 export class Lifetime {
   /** The wall time until which the state was away, as far as this process knows. */
   #awayUntilMs = Number.NEGATIVE_INFINITY;
-  readonly #clock: Pick<Clock, "wallTime">;
+  /** The wall time less the monotonic time, when both were read last. */
+  #offsetMs: number;
+  readonly #clock: Pick<Clock, "now" | "wallTime">;
 
-  constructor(parts: { readonly clock: Pick<Clock, "wallTime"> }) {
+  constructor(parts: { readonly clock: Pick<Clock, "now" | "wallTime"> }) {
     this.#clock = parts.clock;
+    this.#offsetMs = this.#offsetNow;
   }
 
   /** Called when polls become possible: all lifetimes begin anew. */
   begin(): void {
     this.#awayUntilMs = this.#clock.wallTime();
+  }
+
+  /** To be called before lifetimes are judged: when the machine's clock was set, all lifetimes begin anew. */
+  readClock(): void {
+    const offsetMs = this.#offsetNow;
+    if (Math.abs(offsetMs - this.#offsetMs) > CLOCK_SET_BY_MS) this.begin();
+    this.#offsetMs = offsetMs;
+  }
+
+  get #offsetNow(): number {
+    return this.#clock.wallTime() - this.#clock.now();
   }
 
   isOver(usedAtMs: number, manner: FilterManner): boolean {

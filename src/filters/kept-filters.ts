@@ -146,6 +146,7 @@ export class KeptFilters {
 
   /** A subscription; undefined when this key has none with the id. @throws RpcError while the state is away. */
   async pushed(id: string, holder: string): Promise<KeptFilter | undefined> {
+    this.#lifetime.readClock();
     const key = this.#prefix + id;
     const text = await this.#lifetime.noting(this.#parts.state.get(key));
     if (text === undefined) return undefined;
@@ -182,6 +183,7 @@ export class KeptFilters {
     const name = id.toLowerCase();
     const filter = this.#open.get(name) ?? (await this.#load(name));
     if (filter?.record.holder !== holder) return undefined;
+    this.#lifetime.readClock();
     const manner = mannerOf(filter.record);
     const isOver =
       this.#lifetime.isOver(filter.usedAtMs, manner) &&
@@ -253,6 +255,7 @@ export class KeptFilters {
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
     this.#sweptAtMs = clock.now();
+    this.#lifetime.readClock();
     const left: StoredFilter[] = [];
     let looked = 0;
     const entries = await this.#lifetime.noting(state.list(this.#prefix));
@@ -319,6 +322,7 @@ export function endUnserved(
   const lifetime = new Lifetime(parts);
   const end = async (): Promise<void> => {
     const entries = await lifetime.noting(state.list("filter "));
+    lifetime.readClock();
     const keys = new Set(entries.map(({ key }) => key));
     for (const [index, { key, text }] of entries.entries()) {
       if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();

@@ -22,6 +22,13 @@ export class Mutex {
     return running;
   }
 
+  /** Waits for all earlier tasks, and begins one. @returns The function that ends it. */
+  enter(): Promise<() => void> {
+    return new Promise((entered) => {
+      void this.run(() => new Promise<void>((leave) => entered(leave)));
+    });
+  }
+
   /** Resolves when all earlier tasks have ended. Never rejects. */
   async idle(): Promise<void> {
     await this.#last;

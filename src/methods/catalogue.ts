@@ -15,6 +15,7 @@ import { epochFilterMethods, filterMethods } from "./filters.ts";
 import { logMethods } from "./logs.ts";
 import type { Method } from "./method.ts";
 import { nodeMethods } from "./node.ts";
+import { askForNodeLogs } from "./node-logs.ts";
 import { ownMethods } from "./own.ts";
 import { receiptMethods } from "./receipts.ts";
 import { stateMethods } from "./state.ts";
@@ -64,7 +65,10 @@ export const forwardedMethod = (known: KnownMethod): Method => ({
   result: z.unknown(),
   freshness: "unknown",
   ...{ badParamsStatus: 200, isSpecified: false, isOwn: false, mayRevert: false },
-  answer: (_, context) => context.ask(known.name, context.paramsJson),
+  answer: (_, context) =>
+    known.workKind === "logs"
+      ? askForNodeLogs(known.name, context)
+      : context.ask(known.name, context.paramsJson),
 });
 
 /** The methods known by name in `namespaces/`, whose calls go to the upstreams unchanged. */

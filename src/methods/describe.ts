@@ -16,8 +16,8 @@ export function openRpcDocument(options: {
   forwarded: readonly Method[];
 }): JsonObject {
   const { network, chainId, forwarded } = options;
-  const components = new Map<string, unknown>();
-  const methods = options.methods.map((method) => methodObject(method, components));
+  const described = options.methods.map(describedOf);
+  const methods = described.map(({ object }) => object);
   return {
     openrpc: "1.3.2",
     info: {
@@ -26,10 +26,25 @@ export function openRpcDocument(options: {
       description: `JSON-RPC methods of ${network}, chain ${chainId}. The methods in x-headgate-passed-on are available too; the gateway passes them on to the nodes unchanged.`,
     },
     methods,
-    components: { schemas: Object.fromEntries(components) },
+    components: { schemas: Object.assign({}, ...described.map(({ schemas }) => schemas)) },
     "x-headgate-chain-id": chainId,
     "x-headgate-passed-on": forwarded.map(({ name, kind, cost }) => ({ name, kind, cost })),
   };
+}
+
+type Described = { readonly object: JsonObject; readonly schemas: JsonObject };
+
+/** The methods that were described: their schemas take long to translate, and each key has a document of its own. */
+const DESCRIBED = new WeakMap<Method, Described>();
+
+function describedOf(method: Method): Described {
+  const known = DESCRIBED.get(method);
+  if (known) return known;
+  const components = new Map<string, unknown>();
+  const object = methodObject(method, components);
+  const described = { object, schemas: Object.fromEntries(components) };
+  DESCRIBED.set(method, described);
+  return described;
 }
 
 const methodObject = (method: Method, components: Map<string, unknown>): JsonObject => ({

@@ -28,7 +28,7 @@ import {
   logsOfNodes,
   MAX_HASHES,
 } from "./epoch-pieces.ts";
-import { joinRuns } from "./log-lists.ts";
+import { joinRuns, unitsOfLogs } from "./log-lists.ts";
 import { type CallContext, defineMethod, FROM_NODES } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
 
@@ -179,7 +179,9 @@ const withoutNulls = <Members extends object>(members: Members): Partial<Members
     Object.entries(members).filter(([, value]) => value != null),
   ) as Partial<Members>;
 
-function answerOf(found: NewestLogs, context: CallContext): AnswerJson {
+async function answerOf(found: NewestLogs, context: CallContext): Promise<AnswerJson> {
+  const units = unitsOfLogs({ length: found.storedBytes });
+  if (units > 0) await context.payForWork(units);
   if (found.hasMore) context.setProvenance({ ...(context.provenance ?? FROM_NODES), isCut: true });
   return joinRuns(found.inOrder());
 }

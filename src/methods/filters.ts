@@ -12,7 +12,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { anyContract, contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";
 import { askAsGiven } from "./forwarding.ts";
-import { joinJson, joinLogs } from "./log-lists.ts";
+import { joinJson, joinLogs, unitsOfLogs } from "./log-lists.ts";
 import { answerLogs } from "./logs.ts";
 import {
   type Answer,
@@ -128,7 +128,9 @@ function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creati
       result: z.union([z.array(hash), z.array(family.change)]),
       answer: async ({ filterId: id }, filters, context) => {
         const check = checkAgain(creations, context);
-        return changesJson(await filters.changes(idOf(id), context, check), context);
+        const changes = await filters.changes(idOf(id), context, check);
+        await payForChanges(changes, context);
+        return changesJson(changes, context);
       },
     }),
     filterMethod({
@@ -182,6 +184,12 @@ const createFilter = async (
   filters: Filters,
   context: CallContext,
 ): Promise<RawJson> => `"${(await filters.begin(asked, context)).id}"`;
+
+/** Charges for many logs. A key without the units gets them nevertheless: the cursor of its filter has moved on. */
+async function payForChanges({ more }: Changes, context: CallContext): Promise<void> {
+  const units = more ? unitsOfLogs(more) : 0;
+  if (units > 0) await context.payForWork(units).catch(() => undefined);
+}
 
 /** The items of a poll as a JSON array. Sets the answer's provenance. */
 export function changesJson(changes: Changes, context: CallContext): AnswerJson {

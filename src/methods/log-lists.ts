@@ -18,6 +18,14 @@ export type LogRun = readonly Buffer[] | LogSelection;
 
 export const isSelection = (run: LogRun): run is LogSelection => !Array.isArray(run);
 
+/** The bytes of stored logs that the price of a call covers, and those that one compute unit pays for beyond them. */
+const COVERED_BYTES = 262_144;
+const BYTES_OF_A_UNIT = 65_536;
+
+/** The price of stored logs beyond that of the call, in compute units. */
+export const unitsOfLogs = ({ length }: Pick<LogSelection, "length">): number =>
+  Math.max(0, Math.ceil((length - COVERED_BYTES) / BYTES_OF_A_UNIT));
+
 /** One array of the values. @param before An array of objects, which come first. */
 export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {
   if (values.length === 0) return before ?? "[]";

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { logOf, select } from "../../test/support/fake-log-selection.ts";
 import {
   call,
   contextOf,
@@ -8,6 +9,7 @@ import {
 import { whole } from "../../test/support/scripted-log-nodes.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { LogSelection } from "../chain/log-selection.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { answerLogs } from "./logs.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
@@ -53,6 +55,29 @@ describe("logs that are stored", () => {
     const chain = chainFrom(() => 0, searched);
     const outcome = answerLogs(filter, { ...contextOf([], {}, {}, []), chain });
     expect([String(outcome), searched]).toEqual(["[]", [want]]);
+  });
+
+  /** Asks for stored logs of so many bytes in all, with a payment that the key makes or not. */
+  const askMany = async (bytes: number, pay: (units: number) => Promise<void>) => {
+    const { found } = select(Array.from({ length: 20 }, (_, at) => logOf(at, bytes / 20 - 20)));
+    const chain = { ...chainFrom(() => 0, []), logs: () => found } as unknown as ChainView;
+    const network = { limits: { logs: { blocks: 50, results: 100 } } } as never;
+    const context = contextOf([], {}, { network }, []);
+    return answerLogs({ fromBlock: "0x60" }, { ...context, chain, payForWork: pay });
+  };
+
+  it.each([
+    [200_000, []],
+    [1_000_000, [12]],
+  ])("of %i bytes cost %j units beyond the price of the call", async (bytes, want) => {
+    const paid: number[] = [];
+    await askMany(bytes, async (units) => void paid.push(units));
+    expect(paid).toEqual(want);
+  });
+
+  it("are not given to a key that cannot pay for them", async () => {
+    const refused = errors.rateLimited({ limit: 1, remaining: 0, retryAfter: 1, rule: "rate" });
+    await expect(askMany(1_000_000, () => Promise.reject(refused))).rejects.toBe(refused);
   });
 
   it("are those behind what nodes were asked for, also when the window moves meanwhile", async () => {

@@ -26,7 +26,7 @@ import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { IsFalse } from "../upstream/node-requests.ts";
 import { findBlock, findWithReceipts, readBlock, settleNumber } from "./block-lookup.ts";
 import { BY_NULL, saysUnknown } from "./forwarding.ts";
-import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
+import { blockNumberOf, countLogs, joinJson, joinLogs, unitsOfLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
 import {
   type Answer,
@@ -107,7 +107,11 @@ async function settleRange(
   return { from, to };
 }
 
-function checkWidth({ from, to }: LogRange, { network }: Pick<CallContext, "network">): void {
+/** @throws RpcError when the range is wider than the network, or the key, allows. */
+export function checkWidth(
+  { from, to }: LogRange,
+  { network }: Pick<CallContext, "network">,
+): void {
   const { blocks, rule } = network.limits.logs;
   if (blocks !== undefined && to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
 }
@@ -155,7 +159,10 @@ function joinStored(
       block: view.positionAt(range.to),
       proof: older.proof === "full" ? proof : "partial",
     });
-    return joinLogs(found, older.logs);
+    const units = unitsOfLogs(found);
+    return units > 0
+      ? context.payForWork(units).then(() => joinLogs(found, older.logs))
+      : joinLogs(found, older.logs);
   };
   const search = view.logs({ matcher: matcherOf(filter), range: stored, most });
   return search instanceof Promise ? search.then(join) : join(search);

@@ -134,7 +134,7 @@ export type CallContext = {
   /** The limits and the usage of the calling key. */
   readonly account: {
     readonly meter: Pick<Meter, "snapshot">;
-    readonly usage: Pick<KeyUsage, "range" | "read">;
+    readonly usage: Pick<KeyUsage, "range" | "rows">;
   };
   /** Reports whether the answer was handed to the network. */
   readonly delivery: Delivery;
@@ -157,6 +157,12 @@ export type CallContext = {
    * @throws RpcError -32005, as `ask`.
    */
   payFor(method: string): Promise<void>;
+  /**
+   * Charges this call for work of the gateway itself beyond what the method's price covers.
+   * @param units In compute units.
+   * @throws RpcError -32005 (HTTP 429) when the key has used up a limit.
+   */
+  payForWork(units: number): Promise<void>;
   /** Whether all upstreams in use are known to lack the method. */
   isMissing(method: string): boolean;
   /** How many more calls to nodes this call may make; when none is left, `ask` throws `tooMuchWork`. */

@@ -67,6 +67,11 @@ export class NewestLogs {
     return this.#hasMore;
   }
 
+  /** The bytes of the logs that come from the store. */
+  get storedBytes(): number {
+    return this.#storedBytes;
+  }
+
   /** The logs in chain order. */
   inOrder(): readonly LogRun[] {
     return this.#kept.toReversed();

@@ -347,7 +347,7 @@ export function unknownMethod(name: string, family: Family): KnownMethod {
 const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/_send/i, "submission"],
   [/^(trace|debug)_/, "traces"],
-  [/_getLogs$/, "logs"],
+  [/_get(Latest)?Logs$/, "logs"],
   [/_(call|estimate)/, "execution"],
   [/_get(Balance|Code|Storage|Account|Proof|Nonce|TransactionCount)/, "state"],
   [/Block|Transaction|Receipt|Epoch/, "blocks"],

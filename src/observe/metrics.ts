@@ -50,7 +50,7 @@ type AnsweredSeries = AnsweredBy & {
 export type UnexpectedKind = "rejection" | "exception";
 
 /** Why the admin API refused a request. */
-export type AdminRefusal = "token" | "role" | "origin" | "handshake" | "tries";
+export type AdminRefusal = "token" | "role" | "origin" | "handshake" | "tries" | "reads";
 
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
@@ -65,7 +65,7 @@ const COUNTERS = {
   "callbacks_failed_total{event}":
     "Connections of callers and operators that were ended since a callback of the server threw an exception; each is a fault of the gateway.",
   "admin_refused_total{why}":
-    "Refused requests to the admin API, by reason: a wrong token or none, a role without the right, another origin, a handshake without the right certificate, too many tries at once.",
+    "Refused requests to the admin API, by reason: a wrong token or none, a role without the right, another origin, a handshake without the right certificate, too many tries or long reads at once.",
   "calls_total{network,method,outcome}": "Calls answered.",
   "compute_units_total{network}": "Compute units that calls cost.",
   "key_guesses_total{refused}":

@@ -147,13 +147,80 @@ describe("words of a method that may quote its caller", () => {
 });
 
 describe("words of a method that cannot quote its caller", () => {
-  it("pause a node for seconds at most, whatever time they tell", async () => {
-    const { pool, outcome } = await startedPoolOf({
-      a: (method) =>
-        method === "eth_chainId" ? CHAIN_1 : error("monthly quota exceeded, retry in 60m0s"),
+  const WORDS = [
+    error("monthly quota exceeded, retry in 60m0s"),
+    error("rate limit exceeded", -32005),
+    error("slow down", 429),
+  ];
+  const limiting = (words: string, own: Answer) =>
+    startedPoolOf({
+      a: (method) => {
+        if (method === "eth_chainId") return CHAIN_1;
+        return method === "eth_blockNumber" ? own : words;
+      },
       b: () => CHAIN_1,
     });
+
+  it.each(WORDS)("pause no node that answers the gateway's own call: %s", async (words) => {
+    const { pool, outcome, asked, clock } = await limiting(words, '"result":"0x2"');
+    for (let each = 0; each < 3; each += 1) expect(await outcome("eth_getBalance")).toBe('"0x1"');
+    await clock.advance(0);
+    expect(pool.nodes[0]?.budget.state()).toMatchObject({ isPaused: false, perSecond: undefined });
+    expect(asked.filter((line) => line === "a eth_blockNumber")).toHaveLength(1);
+  });
+
+  it("send the call to the next node without waiting for the gateway's own call", async () => {
+    const { outcome } = await limiting(WORDS[1] ?? "", new Promise(() => undefined));
     expect(await outcome("eth_getBalance")).toBe('"0x1"');
-    expect(pool.nodes[0]?.budget.state().pausedForMs).toBe(5_000);
+  });
+
+  it("pause a node that refuses the gateway's own call in words for five seconds at most", async () => {
+    const words = error("rate limit exceeded", -32005);
+    const { pool, outcome, clock } = await limiting(words, words);
+    let longestMs = 0;
+    for (let second = 0; second < 60; second += 1) {
+      expect(await outcome("eth_getBalance")).toBe('"0x1"');
+      await clock.advance(0);
+      longestMs = Math.max(longestMs, pool.nodes[0]?.budget.state().pausedForMs ?? 0);
+      await clock.advance(1_000);
+    }
+    expect(longestMs).toBe(5_000);
+  });
+
+  it("let the call to an only node wait a second, and be tried once more", async () => {
+    let isFull = true;
+    const { outcome, asked, clock } = await startedPoolOf({
+      a: (method) => (method === "eth_getBalance" && isFull ? (WORDS[1] ?? "") : CHAIN_1),
+    });
+    const call = outcome("eth_getBalance");
+    await clock.advance(0);
+    await clock.advance(999);
+    expect(asked).toEqual(["a eth_getBalance", "a eth_blockNumber"]);
+    isFull = false;
+    await clock.advance(1);
+    expect(await call).toBe('"0x1"');
+    expect(asked).toEqual(["a eth_getBalance", "a eth_blockNumber", "a eth_getBalance"]);
+  });
+
+  it("teach the rate of a node that limits all calls in words", async () => {
+    const LIMIT = 10;
+    let [second, used] = [0, 0];
+    const parts = await startedPoolOf({
+      a: (method) => {
+        if (method === "eth_chainId") return CHAIN_1;
+        const now = Math.floor(parts.clock.now() / 1_000);
+        if (now !== second) [second, used] = [now, 0];
+        used += 1;
+        return used > LIMIT ? error("rate limit exceeded", -32005) : CHAIN_1;
+      },
+      b: () => CHAIN_1,
+    });
+    for (let each = 0; each < 60 * 100; each += 1) {
+      void parts.outcome("eth_getBalance");
+      await parts.clock.advance(10);
+    }
+    const asked = parts.asked.filter((line) => line.startsWith("a ")).length;
+    expect(asked).toBeLessThan(60 * LIMIT * 2); // of 100 a second
+    expect(parts.pool.nodes[0]?.budget.state().perSecond).toBeLessThan(2 * LIMIT);
   });
 });

@@ -353,6 +353,7 @@ export function learnFrom(
   if (reply.kind === "result") node.missing.found(call.variant);
   if (reply.kind === "result" || (reply.kind === "refused" && !reply.doubt))
     node.budget.answered(call.sentAtMs);
-  if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
+  if (reply.kind === "busy" && reply.byWords !== "to a caller")
+    node.budget.limited(reply.retryAfterMs, call.sentAtMs, reply.byWords ? "words" : "status");
   if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.variant);
 }

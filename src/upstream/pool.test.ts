@@ -274,10 +274,11 @@ describe("single nodes", () => {
     const { outcome, asked, clock } = await startedPoolOf({ a: busy, b: busy, c: busy });
     const call = outcome();
     for (const ms of [0, 999]) await clock.advance(ms);
-    expect(asked).toEqual(["a m", "b m", "c m"]);
+    const calls = (): string[] => asked.filter((line) => line.endsWith(" m"));
+    expect(calls()).toEqual(["a m", "b m", "c m"]);
     await clock.advance(1); // with it the pause of nodes that name none is over
     expect(await call).toBe("503 -32603 all upstreams of this network are at their rate limit");
-    expect(asked).toEqual(["a m", "b m", "c m", "a m", "b m", "c m"]);
+    expect(calls()).toEqual(["a m", "b m", "c m", "a m", "b m", "c m"]);
   });
 
   it("are chosen once by calls that belong together", async () => {

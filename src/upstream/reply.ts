@@ -41,7 +41,12 @@ export type Reply =
       readonly isUnsure?: true;
     }
   /** The node was asked too often. `retryAfterMs`: the pause that it asks for, where that is known. */
-  | { readonly kind: "busy"; readonly retryAfterMs: number | undefined }
+  | {
+      readonly kind: "busy";
+      readonly retryAfterMs: number | undefined;
+      /** Left out: the node's status says so, or the gateway's budget. Words to a caller are no evidence. */
+      readonly byWords?: "to a caller" | "to the gateway";
+    }
   | {
       readonly kind: "failed";
       readonly reason: string;
@@ -314,10 +319,10 @@ function readBareText(
 /** Whether a refusal with this HTTP status counts as a failure, unless a dialect knows it. */
 const isFailure = (status: number): boolean => status === 401 || status === 403 || status >= 500;
 
-/** The longest pause for words alone, in milliseconds: what is worth more has a status of its own. */
-const WORDS_PAUSE_MS = 5_000;
+/** The longest pause for words of the node to a call whose caller may have chosen them, in milliseconds. */
+const HEARSAY_PAUSE_MS = 5_000;
 
-/** A busy reply. Only the node's HTTP status, and its words to a call of the gateway's own, are worth a long pause. */
+/** A busy reply. Only the node's HTTP status, and its words to a call of the gateway's own, are worth a pause. */
 function busy(
   { status, retryAfterMs }: AnsweredExchange,
   {
@@ -334,13 +339,16 @@ function busy(
 ): Reply {
   if (retryAfterMs !== undefined) return { kind: "busy", retryAfterMs };
   const { voice = "node to gateway" } = call;
+  const isByStatus = status === 429 || status === 402;
+  if (!isByStatus && voice !== "node to gateway")
+    return { kind: "busy", retryAfterMs: undefined, byWords: "to a caller" };
   const statedMs = voice === "anyone" ? undefined : statedPauseMs(wording.text, data);
   const pauseMs = statedMs ?? row?.pauseMs;
-  const isByStatus = status === 402 || (status === 429 && voice !== "anyone");
-  const isLong = isByStatus || voice === "node to gateway";
+  const isLong = status === 402 || voice !== "anyone";
   return {
     kind: "busy",
-    retryAfterMs: pauseMs === undefined || isLong ? pauseMs : Math.min(pauseMs, WORDS_PAUSE_MS),
+    retryAfterMs: pauseMs === undefined || isLong ? pauseMs : Math.min(pauseMs, HEARSAY_PAUSE_MS),
+    ...(!isByStatus && { byWords: "to the gateway" }),
   };
 }
 

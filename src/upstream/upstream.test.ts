@@ -95,7 +95,7 @@ describe("a node that fails", () => {
     await clock.advance(0);
     await clock.advance(1_000);
     expect(await call).toBe("503 -32603 all upstreams of this network are at their rate limit");
-    expect(asked).toEqual(["a m", "a m"]);
+    expect(asked).toEqual(["a m", "a eth_blockNumber", "a m", "a eth_blockNumber"]);
     expect(states(pool)).toBe("usable");
   });
 

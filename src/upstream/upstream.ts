@@ -175,6 +175,7 @@ export class Upstream {
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, sent);
     if (reply.kind === "refused") return this.#refused(reply, asked);
+    if (reply.kind === "busy" && reply.byWords === "to a caller") void this.#wordCheck.askIfBusy();
     this.capabilities.learnFrom(traits, reply, position);
     if (position) this.capabilities.correctClaims(asked, reply, position);
     const head = headInReply(traits, paramsJson, reply);
@@ -196,15 +197,16 @@ export class Upstream {
 
   /**
    * Handles a refusal whose words may be the caller's: they teach nothing, so that the gateway asks the node itself. The
-   * reply is `busy` where the node refuses the gateway's own call, too.
+   * reply of an only node is `busy` where it refuses the gateway's own call, too.
    */
   #doubted(said: RefusedReply, asked: Asked): Reply | Promise<Reply> {
     const { doubt, lacks } = said;
     const { method, options, traits } = asked;
-    if (doubt === "busy")
-      return this.#wordCheck
-        .askIfBusy()
-        .then((isBusy) => (isBusy ? { kind: "busy", retryAfterMs: undefined } : said));
+    if (doubt === "busy") {
+      const verdict = this.#wordCheck.askIfBusy();
+      if (this.#parts.hasOthers()) return said;
+      return verdict.then((isBusy) => (isBusy ? { kind: "busy", retryAfterMs: undefined } : said));
+    }
     if (doubt === "missing") this.#wordCheck.method(method, traits);
     if (doubt === "failed") this.#wordCheck.execution(traits);
     if (lacks) this.checkReach(traits, options.position);

@@ -21,6 +21,8 @@ const CALL = [{ to: `0x${"11".repeat(20)}` }, "0x5"];
 const says = new Map<string, string>();
 const nodes = new Map<string, ScriptedNode>();
 let gateway: RunningGateway;
+/** Whether the node "tight" refuses all calls, in words. */
+let isTightFull = false;
 
 /** The number of upstreams in all networks. */
 const UPSTREAMS = 9;
@@ -36,11 +38,12 @@ const upstream = (name: string, settings: object = {}) => ({
 beforeAll(async () => {
   for (const name of NAMES) {
     const node = await startScriptedNode((call) => {
+      const isFull = name === "tight" && isTightFull && call.method !== "eth_chainId";
+      if (isFull || call.method === "eth_gasPrice")
+        return failure(call, '{"code":-32005,"message":"rate limit exceeded"}');
       if (call.method === "eth_blockNumber") return result(call, '"0x10"');
       // The gateway asks for the newest block by itself, at unknown moments.
       if (call.method === "eth_getBlockByNumber") return result(call, "null");
-      if (call.method === "eth_gasPrice")
-        return failure(call, '{"code":-32005,"message":"rate limit exceeded"}');
       return result(call, says.get(name) ?? '"0x01"');
     });
     nodes.set(name, node);
@@ -180,12 +183,24 @@ describe("a node's budget", () => {
     expect(used).toBeLessThanOrEqual(20);
   });
 
-  it("is learned from its refusals: a call waits, and is refused in the end", async () => {
+  it("is not learned from words alone, while the node answers the gateway", async () => {
     const url = gateway.endpoint("limited");
     const told = await ask(url, "eth_gasPrice");
     expect(told.error?.message).toBe("all upstreams of this network are at their rate limit");
     expect(callsOf("tight", "eth_gasPrice")).toBe(2);
     const paused = await readGauge(gateway, "headgate_upstream_paused_seconds", 'upstream="tight"');
-    expect(paused).toBeGreaterThan(0);
+    expect(paused).toBe(0);
+  });
+
+  it("is learned from its refusals: a call waits, and is refused in the end", async () => {
+    const url = gateway.endpoint("limited");
+    isTightFull = true; // words count only once the node refuses the gateway's own call, too
+    const told = await ask(url, "eth_gasPrice");
+    expect(told.error?.message).toBe("all upstreams of this network are at their rate limit");
+    expect(callsOf("tight", "eth_gasPrice")).toBe(4);
+    await until("the pause is told", async () => {
+      const name = "headgate_upstream_paused_seconds";
+      return ((await readGauge(gateway, name, 'upstream="tight"')) ?? 0) > 0;
+    });
   });
 });

@@ -4,6 +4,7 @@ import type { Clock } from "../../src/lib/clock.ts";
 
 export class FakeClock implements Clock {
   #now = 0;
+  #wallOffsetMs = 0;
   readonly #tasks = new Set<{ at: number; run: () => void }>();
 
   now(): number {
@@ -11,7 +12,12 @@ export class FakeClock implements Clock {
   }
 
   wallTime(): number {
-    return this.#now;
+    return this.#now + this.#wallOffsetMs;
+  }
+
+  /** Sets the machine's clock ahead, or back, without letting time pass. */
+  setWallTime(byMs: number): void {
+    this.#wallOffsetMs += byMs;
   }
 
   after(ms: number, run: () => void): () => void {

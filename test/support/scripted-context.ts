@@ -82,7 +82,7 @@ export function contextOf(
       meter: { snapshot: () => ({}) },
       usage: {
         range: () => ({ kind: "days", from: "2026-11-01", to: "2026-11-21" }),
-        read: async () => [],
+        rows: async function* () {},
       },
     },
     hold: () => undefined,
@@ -92,6 +92,7 @@ export function contextOf(
     provenance: undefined,
     ranges: new LearnedRange(1000),
     payFor: async (method) => void asked.push([method]),
+    payForWork: async () => undefined,
     isMissing: (method) => !(method in script),
     isAgreedUpon: () => false,
     get upstreamCallsLeft(): number {

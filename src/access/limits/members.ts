@@ -1,8 +1,9 @@
 // Counts the processes that share the limits: each process writes a heartbeat to the state.
 
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../disk/make-folder.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import type { Next, State } from "../../state/state.ts";
@@ -118,7 +119,7 @@ function readId(path: string): string | undefined {
 
 /** Of several processes that make an id at the same time, one wins and all get its id: a link is atomic. */
 function makeId(data: string): string {
-  mkdirSync(data, { recursive: true, mode: 0o700 });
+  makeFolder(data);
   const id = randomBytes(8).toString("hex");
   const path = join(data, FILE);
   const draft = `${path}.${id}`;

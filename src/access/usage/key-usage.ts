@@ -9,6 +9,7 @@ import {
   readRange,
 } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { Mutex } from "../../lib/mutex.ts";
 import type { Addition, CounterTree } from "../../state/state.ts";
 
 /** The usage of a key on one day, on one network, with one method. */
@@ -74,6 +75,7 @@ export class KeyUsage {
   readonly #parts: KeyUsageParts;
   #today: DayUsage | undefined;
   #hourBeganAtMs = 0;
+  readonly #reading = new Mutex();
 
   constructor(name: string, parts: KeyUsageParts) {
     this.#name = name;
@@ -121,9 +123,17 @@ export class KeyUsage {
     return readRange(wanted, { wallTimeMs, mostDays: MOST_DAYS });
   }
 
-  /** The usage of this key until now. @throws stateUnavailable */
-  read(range: DayRange): Promise<readonly UsageRow[]> {
-    return this.#parts.read(this.#name, range);
+  /**
+   * The usage of this key until now, a few rows at a time. One reader reads; further ones wait until it has ended.
+   * @throws stateUnavailable
+   */
+  async *rows(range: DayRange): AsyncGenerator<readonly UsageRow[], void, undefined> {
+    const leave = await this.#reading.enter();
+    try {
+      yield* this.#parts.read(this.#name, range);
+    } finally {
+      leave();
+    }
   }
 
   #dayNow(): DayUsage {
@@ -140,7 +150,10 @@ export class KeyUsage {
 export type KeyUsageParts = {
   readonly clock: Pick<Clock, "wallTime">;
   readonly open: (day: string, name: string) => DayUsage;
-  readonly read: (name: string, range: DayRange) => Promise<readonly UsageRow[]>;
+  readonly read: (
+    name: string,
+    range: DayRange,
+  ) => AsyncGenerator<readonly UsageRow[], void, undefined>;
 };
 
 /**

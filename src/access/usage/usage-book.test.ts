@@ -130,15 +130,35 @@ describe("the usage book", () => {
     ]);
   });
 
+  const rowsOf = async (book: UsageBook): Promise<unknown[]> => {
+    const rows = [];
+    for await (const some of book.of("app").rows(today())) rows.push(...some);
+    return rows;
+  };
+
+  it("is read by one reader of a key at a time, who may leave early", async () => {
+    const book = bookOf();
+    book.of("app").record(okCall);
+    const first = book.of("app").rows(today());
+    expect((await first.next()).value).toHaveLength(1);
+    let isRead = false;
+    const second = rowsOf(book).then(() => {
+      isRead = true;
+    });
+    await book.write();
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    expect(isRead).toBe(false);
+    await first.return();
+    await second;
+  });
+
   it("tells a key's holder what was counted until now, and of no other key", async () => {
     const book = bookOf();
     book.of("app").record(okCall);
     book.of("app.2").record(okCall);
-    expect(await book.of("app").read(today())).toEqual([
-      expect.objectContaining({ key: "app", calls: 1 }),
-    ]);
+    expect(await rowsOf(book)).toEqual([expect.objectContaining({ key: "app", calls: 1 })]);
     state.isAway = true;
-    await expect(book.of("app").read(today())).rejects.toThrow("away");
+    await expect(rowsOf(book)).rejects.toThrow("away");
     state.isAway = false;
   });
 

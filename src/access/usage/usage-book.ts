@@ -8,7 +8,7 @@ import { Outbox } from "../../lib/outbox.ts";
 import { repeat } from "../../lib/waiting.ts";
 import type { Addition, State } from "../../state/state.ts";
 import { DayUsage, KeyUsage, type KeyUsageParts, usageEntryKey } from "./key-usage.ts";
-import { readUsage } from "./usage-report.ts";
+import { usageRows } from "./usage-report.ts";
 
 /** A killed process loses at most the counts of this time. */
 const WRITE_EVERY_MS = 500;
@@ -59,10 +59,7 @@ export class UsageBook {
     this.#keyParts = {
       clock: parts.clock,
       open: (day, name) => this.#open(day, name),
-      read: async (key, range) => {
-        await this.write();
-        return readUsage(parts.state, { ...range, key }, parts);
-      },
+      read: (key, range) => this.#read(key, range),
     };
   }
 
@@ -106,6 +103,13 @@ export class UsageBook {
       return this.#writeOnce();
     });
     return this.#next;
+  }
+
+  async *#read(
+    ...[key, range]: Parameters<KeyUsageParts["read"]>
+  ): ReturnType<KeyUsageParts["read"]> {
+    await this.write();
+    yield* usageRows(this.#parts.state, { ...range, key }, this.#parts);
   }
 
   async #writeOnce(): Promise<void> {

@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
 import type { Entry } from "../../state/state.ts";
 import { noCounts, type UsageRow } from "./key-usage.ts";
-import { priceList, readUsage, type UsageQuery, usageCsv, usageReportOf } from "./usage-report.ts";
+import {
+  priceList,
+  readUsage,
+  type UsageQuery,
+  usageCsv,
+  usageReportOf,
+  usageRows,
+} from "./usage-report.ts";
 
 const stateOf = (entries: Readonly<Record<string, object>>) => ({
   list: async (prefix: string): Promise<readonly Entry[]> =>
@@ -62,6 +69,15 @@ describe("reading what was done", () => {
     expect(rows).toHaveLength(100_000);
     expect(turns).toBeGreaterThanOrEqual(100);
   });
+});
+
+it("is read in small parts, so that a reader pays for them one by one", async () => {
+  const methods = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`m${at}`, [1]]));
+  const entries = [{ key: "usage 2026-11-21 app m-0", text: JSON.stringify({ eth: methods }) }];
+  const parts: number[] = [];
+  for await (const rows of usageRows({ list: async () => entries }, day, { clock: systemClock }))
+    parts.push(rows.length);
+  expect(parts).toEqual([200, 200, 200, 200, 200]);
 });
 
 const row = (fields: Partial<UsageRow>): UsageRow => ({

@@ -24,38 +24,61 @@ export type UsageQuery = DayRange & {
   readonly network?: string | undefined;
 };
 
-/** After this many entries, other work gets a turn. */
+/** After this many entries, or rows, other work gets a turn. */
 const BATCH = 200;
 
 /**
- * The rows in the order of day, key, network and method. Other work gets its turns in between.
+ * The rows in the order of day, key, network and method, a few at a time. Other work gets its turns in between.
  * @param query Days as `readRange` gives them.
  * @throws When the state cannot be reached.
  */
-export async function readUsage(
+export async function* usageRows(
   state: Pick<State, "list">,
   query: UsageQuery,
-  parts: { readonly clock: Pick<Clock, "yield"> },
-): Promise<UsageRow[]> {
-  const rows: UsageRow[] = [];
+  { clock }: { readonly clock: Pick<Clock, "yield"> },
+): AsyncGenerator<readonly UsageRow[], void, undefined> {
   for (const day of daysIn(query)) {
-    const entries = await state.list(
-      `usage ${day} ${query.key === undefined ? "" : `${query.key} `}`,
-    );
-    let read = 0;
+    const prefix = `usage ${day} ${query.key === undefined ? "" : `${query.key} `}`;
+    const entries = await state.list(prefix);
+    let [rows, read]: [UsageRow[], number] = [[], 0];
     for (const [key, ofKey] of byKey(entries)) {
-      for (const [network, methods] of inOrder(totalsOf(ofKey))) {
-        if (query.network !== undefined && network !== query.network) continue;
-        for (const [method, counts] of inOrder(methods))
-          rows.push({ day, key, network, method, ...counts });
-      }
+      for (const row of rowsOf({ day, key }, totalsOf(ofKey), query.network)) rows.push(row);
       read += ofKey.length;
-      if (read < BATCH) continue;
-      read = 0;
-      await parts.clock.yield();
+      if (read < BATCH && rows.length < BATCH) continue;
+      yield* inParts(rows, clock);
+      [rows, read] = [[], 0];
+      await clock.yield();
     }
-    await parts.clock.yield();
+    yield* inParts(rows, clock);
+    await clock.yield();
   }
+}
+
+function* rowsOf(
+  { day, key }: Pick<UsageRow, "day" | "key">,
+  totals: Totals,
+  wanted: string | undefined,
+): Generator<UsageRow> {
+  for (const [network, methods] of inOrder(totals)) {
+    if (wanted !== undefined && network !== wanted) continue;
+    for (const [method, counts] of inOrder(methods)) yield { day, key, network, method, ...counts };
+  }
+}
+
+async function* inParts(
+  rows: readonly UsageRow[],
+  clock: Pick<Clock, "yield">,
+): AsyncGenerator<readonly UsageRow[], void, undefined> {
+  for (let from = 0; from < rows.length; from += BATCH) {
+    if (from > 0) await clock.yield();
+    yield rows.slice(from, from + BATCH);
+  }
+}
+
+/** All rows of `usageRows`. @throws As `usageRows`. */
+export async function readUsage(...of: Parameters<typeof usageRows>): Promise<UsageRow[]> {
+  const rows: UsageRow[] = [];
+  for await (const some of usageRows(...of)) rows.push(...some);
   return rows;
 }
 
@@ -170,37 +193,73 @@ export type UsageReport = DayRange & {
 /** @param prices undefined: the report has no costs. */
 export function usageReportOf(
   rows: readonly UsageRow[],
-  { from, to }: DayRange,
+  range: DayRange,
   prices: PriceList | undefined,
 ): UsageReport {
-  const priced = rows.map((row) => (prices ? { ...row, ...prices.costOf(row) } : row));
-  const sumsBy = (name: "key" | "network" | "method" | "day"): Sums =>
-    Object.fromEntries(
-      [...Map.groupBy(priced, (row) => row[name])].map(([of, its]) => [of, sumOf(its, prices)]),
-    );
-  return {
-    from,
-    to,
-    currency: prices?.currency,
-    rows: priced,
-    keys: sumsBy("key"),
-    networks: sumsBy("network"),
-    methods: sumsBy("method"),
-    days: sumsBy("day"),
-    total: sumOf(priced, prices),
-  };
+  const sums = new UsageSums(prices);
+  const priced = rows.map((row) => sums.add(row));
+  return { ...sums.report(range), rows: priced };
 }
 
-function sumOf(rows: readonly PricedRow[], prices: PriceList | undefined): Sum {
-  const counts = noCounts();
-  for (const row of rows) addCounts(counts, row);
-  if (!prices) return counts;
-  return {
-    ...counts,
-    cost: rounded(rows.reduce((sum, { cost = 0 }) => sum + cost, 0)),
-    savedCost: rounded(rows.reduce((sum, { savedCost = 0 }) => sum + savedCost, 0)),
-  };
+const SUMMED = { keys: "key", networks: "network", methods: "method", days: "day" } as const;
+
+/** The sums of a report, to which rows are added one by one. */
+export class UsageSums {
+  readonly #total: Summed = { counts: noCounts(), cost: 0, savedCost: 0 };
+  readonly #sums = new Map(
+    Object.keys(SUMMED).map((what) => [what as keyof typeof SUMMED, new Map<string, Summed>()]),
+  );
+  readonly #prices: PriceList | undefined;
+
+  /** @param prices undefined: the sums have no costs. */
+  constructor(prices: PriceList | undefined) {
+    this.#prices = prices;
+  }
+
+  /** @returns The row with its costs. */
+  add(row: UsageRow): PricedRow {
+    const cost = this.#prices?.costOf(row);
+    addTo(this.#total, row, cost);
+    for (const [what, sums] of this.#sums) {
+      const name = row[SUMMED[what]];
+      const summed = sums.get(name) ?? { counts: noCounts(), cost: 0, savedCost: 0 };
+      sums.set(name, summed);
+      addTo(summed, row, cost);
+    }
+    return cost ? { ...row, ...cost } : row;
+  }
+
+  /** The report of all rows so far, without the rows. */
+  report({ from, to }: DayRange): Omit<UsageReport, "rows"> {
+    const sumsBy = (what: keyof typeof SUMMED): Sums =>
+      Object.fromEntries(
+        [...(this.#sums.get(what) ?? [])].map(([name, summed]) => [name, this.#told(summed)]),
+      );
+    return {
+      from,
+      to,
+      currency: this.#prices?.currency,
+      ...{ keys: sumsBy("keys"), networks: sumsBy("networks") },
+      ...{ methods: sumsBy("methods"), days: sumsBy("days") },
+      total: this.#told(this.#total),
+    };
+  }
+
+  #told({ counts, cost, savedCost }: Summed): Sum {
+    if (!this.#prices) return counts;
+    return { ...counts, cost: rounded(cost), savedCost: rounded(savedCost) };
+  }
 }
+
+type Summed = { readonly counts: Counts; cost: number; savedCost: number };
+
+function addTo(summed: Summed, row: UsageRow, { cost, savedCost }: Cost = FREE): void {
+  addCounts(summed.counts, row);
+  summed.cost += cost;
+  summed.savedCost += savedCost;
+}
+
+const FREE: Cost = { cost: 0, savedCost: 0 };
 
 /** The CSV leaves out the reasons of refusals, which came later: programs may read its columns by their order. */
 const COUNTED = FIELDS.slice(0, FIELDS.indexOf("refusedMethods"));
@@ -211,12 +270,19 @@ const COLUMNS = ["day", "key", "network", "method", ...COUNTED, "cost", "savedCo
  * spreadsheet would take for a formula gets an apostrophe before it: a key may be called -1.
  */
 export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currency">): string =>
-  [
-    [...COLUMNS, "currency"],
-    ...rows.map((row) => [...COLUMNS.map((name) => fieldOf(row[name])), currency ?? ""]),
-  ]
-    .map((fields) => `${fields.map(quoted).join(",")}\r\n`)
+  CSV_HEADER + csvLines(rows, currency);
+
+export const CSV_HEADER = lineOf([...COLUMNS, "currency"]);
+
+/** The lines of the CSV for some rows, as `usageCsv` writes them. */
+export const csvLines = (rows: readonly PricedRow[], currency: string | undefined): string =>
+  rows
+    .map((row) => lineOf([...COLUMNS.map((name) => fieldOf(row[name])), currency ?? ""]))
     .join("");
+
+function lineOf(fields: readonly string[]): string {
+  return `${fields.map(quoted).join(",")}\r\n`;
+}
 
 /** A field of the CSV. Numbers have no exponent: many programs take 4e-7 for a text. */
 const fieldOf = (value: string | number | undefined = ""): string =>
@@ -226,5 +292,6 @@ const fieldOf = (value: string | number | undefined = ""): string =>
       ? String(value)
       : value.toFixed(9).replace(/0+$/, "");
 
-const quoted = (field: string): string =>
-  /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+function quoted(field: string): string {
+  return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+}

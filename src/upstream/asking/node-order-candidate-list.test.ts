@@ -32,7 +32,7 @@ function listOf(nodes: readonly Node[], variant?: string) {
   /** The names of all nodes that the list gives, in order. */
   const taken = (): string => {
     let names = "";
-    for (let node = list.take(); node; node = list.take()) names += node.name;
+    for (let node = list.take(0); node; node = list.take(0)) names += node.name;
     return names;
   };
   const wait = (name: string, ms: number): void => void waits.set(name, ms);
@@ -57,19 +57,19 @@ describe("the nodes that a call may go to", () => {
     const { list, taken } = listOf(nodes, variant);
     expect(taken()).toBe(want);
     expect(list.hasNext).toBe(false);
-    expect(list.advance()).toBeUndefined();
+    expect(list.advance(0)).toBeUndefined();
   });
 
   it("may be none although there are some: they are looked at one by one", () => {
     const { list } = listOf([{ lacks: "m" }, { waitMs: 5 }]);
     expect(list.hasNext).toBe(true);
-    expect(list.advance()).toBeUndefined();
+    expect(list.advance(0)).toBeUndefined();
     expect(list.hasNext).toBe(false);
   });
 
   it("are not taken by looking", () => {
     const { list, taken } = listOf([{}, {}]);
-    expect([list.advance()?.name, list.advance()?.name, list.advance()?.name]).toEqual([
+    expect([list.advance(0)?.name, list.advance(0)?.name, list.advance(0)?.name]).toEqual([
       "a",
       "a",
       "a",
@@ -88,9 +88,9 @@ describe("the nodes that a call may go to", () => {
 
   it("are also some that were not there at the beginning, each once", () => {
     const { list, taken } = listOf([{}, {}]);
-    const others = [listOf([{}]).list.take(), listOf([{}]).list.take()];
+    const others = [listOf([{}]).list.take(0), listOf([{}]).list.take(0)];
     const newcomers = others.filter((node) => node !== undefined);
-    expect(list.take()?.name).toBe("a");
+    expect(list.take(0)?.name).toBe("a");
     list.add(newcomers);
     list.add(newcomers);
     expect(taken()).toBe("baa");
@@ -110,23 +110,23 @@ describe("the nodes that a call may go to", () => {
 
   it("are, for a cross-check, not those without budget either who were given up", () => {
     const { list } = listOf([{}, { waitMs: 5, breaker: "open" }, { waitMs: 9 }]);
-    list.take();
-    expect(list.advance()).toBeUndefined(); // the list has set both aside
+    list.take(0);
+    expect(list.advance(0)).toBeUndefined(); // the list has set both aside
     list.dropOpen("state");
-    expect([list.limited, list.soonestMs]).toEqual([1, 9]);
+    expect([list.limited, list.soonestMs(0)]).toEqual([1, 9]);
   });
 });
 
 describe("nodes without budget", () => {
   it("come back behind those that were not asked yet, when they have some", () => {
     const { list, taken, wait } = listOf([{ waitMs: 30 }, {}, { waitMs: 20 }, {}]);
-    expect(list.take()?.name).toBe("b");
-    expect([list.limited, list.soonestMs]).toEqual([1, 30]);
+    expect(list.take(0)?.name).toBe("b");
+    expect([list.limited, list.soonestMs(0)]).toEqual([1, 30]);
     wait("a", 0);
     list.comeBack();
     expect(list.limited).toBe(0);
     expect(taken()).toBe("da");
-    expect([list.limited, list.soonestMs]).toEqual([1, 20]);
+    expect([list.limited, list.soonestMs(0)]).toEqual([1, 20]);
   });
 
   it("go back when they have none yet", () => {
@@ -136,36 +136,49 @@ describe("nodes without budget", () => {
     wait("a", 10);
     list.comeBack();
     expect(taken()).toBe("b");
-    expect([list.limited, list.soonestMs]).toEqual([1, 10]);
+    expect([list.limited, list.soonestMs(0)]).toEqual([1, 10]);
   });
 
   it("are also those that said so when they were asked", () => {
     const { list, wait } = listOf([{}, {}]);
-    const node = list.take();
+    const node = list.take(0);
     if (node) list.giveBack(node);
     wait("a", 70);
-    expect([list.limited, list.soonestMs]).toEqual([1, 70]);
-    expect(list.take()?.name).toBe("b");
+    expect([list.limited, list.soonestMs(0)]).toEqual([1, 70]);
+    expect(list.take(0)?.name).toBe("b");
     wait("a", 0);
     list.comeBack();
-    expect(list.take()?.name).toBe("a");
+    expect(list.take(0)?.name).toBe("a");
+  });
+
+  it("are left alone until a given time, by this call alone, also beyond a learned limit", () => {
+    const { list } = listOf([{ mayExceedLearnedLimit: true }]);
+    const node = list.take(0);
+    if (node) list.giveBack(node, 1_000);
+    expect([list.soonestMs(0), list.soonestMs(400)]).toEqual([1_000, 600]);
+    list.comeBack();
+    expect(list.advance(999)).toBeUndefined();
+    expect(list.beyondLearnedLimit(999)).toBeUndefined();
+    expect(list.beyondLearnedLimit(1_000)).toBe(node);
+    list.comeBack();
+    expect(list.take(1_000)).toBe(node);
   });
 
   it("are never the soonest when there are none", () => {
-    expect(listOf([{}]).list.soonestMs).toBe(Number.POSITIVE_INFINITY);
+    expect(listOf([{}]).list.soonestMs(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
   it("are asked beyond the learned limit, one after the other, when they never told a limit", () => {
     const learned = { waitMs: 2_000, mayExceedLearnedLimit: true };
     const { list, taken } = listOf([{ waitMs: 1 }, learned, learned]);
-    expect(list.beyondLearnedLimit).toBeUndefined(); // the list has set no node aside yet
+    expect(list.beyondLearnedLimit(0)).toBeUndefined(); // the list has set no node aside yet
     expect(taken()).toBe("");
     for (const name of ["b", "c"]) {
-      const node = list.beyondLearnedLimit;
+      const node = list.beyondLearnedLimit(0);
       expect(node?.name).toBe(name);
       if (node) expect(list.takeLimited(node)).toBe(node);
     }
-    expect(list.beyondLearnedLimit).toBeUndefined();
-    expect([list.limited, list.soonestMs]).toEqual([1, 1]);
+    expect(list.beyondLearnedLimit(0)).toBeUndefined();
+    expect([list.limited, list.soonestMs(0)]).toEqual([1, 1]);
   });
 });

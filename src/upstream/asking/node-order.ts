@@ -255,6 +255,8 @@ export class CandidateList {
   #next: Upstream[];
   /** The upstreams that have no budget now. */
   #limited: Upstream[] = [];
+  /** The ends of the rests of upstreams that this call leaves alone for a while; undefined while there are none. */
+  #restsUntilMs: Map<Upstream, number> | undefined;
   /** All upstreams that were ever in the list. */
   #known: readonly Upstream[];
   readonly #wanted: WantedMethod;
@@ -270,7 +272,7 @@ export class CandidateList {
   }
 
   /** Drops upstreams that cannot be asked now from the front. @returns The first that can, which stays in the list. */
-  advance(now?: number): Upstream | undefined {
+  advance(now: number): Upstream | undefined {
     for (let first = this.#next[0]; first; first = this.#next[0]) {
       if (this.#isMissing(first)) this.missing += 1;
       else if (this.#waitMs(first, now) > 0) this.#limited.push(first);
@@ -280,7 +282,7 @@ export class CandidateList {
     return undefined;
   }
 
-  take(now?: number): Upstream | undefined {
+  take(now: number): Upstream | undefined {
     return this.advance(now) && this.#next.shift();
   }
 
@@ -299,9 +301,12 @@ export class CandidateList {
     this.#limited = this.#limited.filter(isAsked);
   }
 
-  /** Sets an upstream aside which replied that it is asked too often. */
-  giveBack(upstream: Upstream): void {
+  /** Sets an upstream aside which replied that it is asked too often. @param untilMs The earliest time to ask it again. */
+  giveBack(upstream: Upstream, untilMs?: number): void {
     this.#limited.push(upstream);
+    if (untilMs === undefined) return;
+    this.#restsUntilMs ??= new Map();
+    this.#restsUntilMs.set(upstream, untilMs);
   }
 
   get limited(): number {
@@ -309,8 +314,8 @@ export class CandidateList {
   }
 
   /** The time until the first upstream without budget has some, in milliseconds. */
-  get soonestMs(): number {
-    return Math.min(...this.#limited.map((upstream) => this.#waitMs(upstream)));
+  soonestMs(now: number): number {
+    return Math.min(...this.#limited.map((upstream) => this.#waitMs(upstream, now)));
   }
 
   /** Puts the upstreams without budget back into the list. */
@@ -319,9 +324,13 @@ export class CandidateList {
   }
 
   /** An upstream without budget whose rate limit was only learned, so that a call may exceed it. */
-  get beyondLearnedLimit(): Upstream | undefined {
+  beyondLearnedLimit(now: number): Upstream | undefined {
     const { method } = this.#wanted;
-    return this.#limited.find(({ budget }) => budget.mayExceedLearnedLimit(budget.costOf(method)));
+    return this.#limited.find((upstream) => {
+      const { budget } = upstream;
+      const isResting = this.#restMs(upstream, now) > 0;
+      return !isResting && budget.mayExceedLearnedLimit(budget.costOf(method));
+    });
   }
 
   takeLimited(upstream: Upstream): Upstream {
@@ -334,7 +343,13 @@ export class CandidateList {
     return upstream.isMissing(method) || (variant !== undefined && upstream.isMissing(variant));
   }
 
-  #waitMs({ budget }: Upstream, now?: number): number {
-    return budget.waitMs(budget.costOf(this.#wanted.method), now);
+  #waitMs(upstream: Upstream, now: number): number {
+    const { budget } = upstream;
+    const waitMs = budget.waitMs(budget.costOf(this.#wanted.method), now);
+    return this.#restsUntilMs ? Math.max(waitMs, this.#restMs(upstream, now)) : waitMs;
+  }
+
+  #restMs(upstream: Upstream, now: number): number {
+    return (this.#restsUntilMs?.get(upstream) ?? now) - now;
   }
 }

@@ -24,6 +24,8 @@ import { CandidateList } from "./node-order.ts";
 const LOOK_OUT_MS = 100;
 /** A call exceeds a learned limit for a hedge only while it has no more than this number of open attempts. */
 const MOST_AT_ONCE = 3;
+/** How long a call leaves an upstream alone that says in words that it is busy, in milliseconds. */
+const WORDS_REST_MS = 1_000;
 /** A call that would wait longer than this for a learned rate limit exceeds the limit instead, in milliseconds. */
 const EXCEEDS_AFTER_MS = 250;
 /** How long the driver still waits for attempts that lost, in milliseconds: this measures their upstreams. */
@@ -124,7 +126,10 @@ export class OneAnswer {
       case "aborted":
         return this.#settle(errors.upstreamTimeout());
       case "busy":
-        this.#candidates.giveBack(attempt.upstream);
+        this.#candidates.giveBack(
+          attempt.upstream,
+          reply.byWords ? now + WORDS_REST_MS : undefined,
+        );
         return this.#askNext("failed", now);
       case "occupied":
         this.#occupiedMs = Math.min(this.#occupiedMs, reply.waitMs);
@@ -233,11 +238,11 @@ export class OneAnswer {
     const candidates = this.#candidates;
     this.#hedgeAtMs = NEVER;
     if (this.#underWay.length === 0) return this.#wait(); // the call waits for budget
-    if (candidates.advance()) return this.#askBeside(now);
+    if (candidates.advance(now)) return this.#askBeside(now);
     this.#addNewcomers();
     candidates.comeBack();
-    if (candidates.advance()) return this.#askBeside(now);
-    const { beyondLearnedLimit } = candidates;
+    if (candidates.advance(now)) return this.#askBeside(now);
+    const beyondLearnedLimit = candidates.beyondLearnedLimit(now);
     if (beyondLearnedLimit && this.#underWay.length <= MOST_AT_ONCE)
       return this.#askBeyondLearnedLimit(beyondLearnedLimit, now);
     if (this.#view.hasOthers()) this.#hedgeAtMs = now + Math.max(LOOK_OUT_MS, this.#usualMs);
@@ -247,7 +252,7 @@ export class OneAnswer {
   #askBeside(now: number): Decision {
     // When the watched upstream has stopped answering, the new attempt is a retry and costs no hedge budget.
     const isHedge = !this.#watched?.upstream.health.isStalled(this.#question.traits.workKind);
-    const upstream = isHedge && !this.#view.mayHedge() ? undefined : this.#candidates.take();
+    const upstream = isHedge && !this.#view.mayHedge() ? undefined : this.#candidates.take(now);
     if (upstream)
       return this.#ask({ ...attemptAt(upstream, this.#attempts, "slow"), isHedge }, now);
     this.#hedgeAtMs = now + this.#usualMs;
@@ -262,13 +267,14 @@ export class OneAnswer {
   #askLimited(now: number): Decision {
     const candidates = this.#candidates;
     this.#addNewcomers();
-    if (candidates.advance()) return this.#askNext(undefined, now);
+    if (candidates.advance(now)) return this.#askNext(undefined, now);
     const isCrossCheck = this.#check?.isPerhapsAll ?? false;
-    const beyondLearnedLimit = isCrossCheck ? undefined : candidates.beyondLearnedLimit;
+    const beyondLearnedLimit = isCrossCheck ? undefined : candidates.beyondLearnedLimit(now);
     const crossCheckTimeoutMs = isCrossCheck ? crossCheckMs(this.#usualMs) : undefined;
     const mostMs = beyondLearnedLimit ? EXCEEDS_AFTER_MS : crossCheckTimeoutMs;
     const mayWait = this.#view.mayWait("budget");
-    if (mayWait && this.#budgetWait.begin(candidates.soonestMs, now, mostMs)) return this.#wait();
+    if (mayWait && this.#budgetWait.begin(candidates.soonestMs(now), now, mostMs))
+      return this.#wait();
     return beyondLearnedLimit
       ? this.#askBeyondLearnedLimit(beyondLearnedLimit, now)
       : this.#giveUp();

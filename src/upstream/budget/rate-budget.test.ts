@@ -124,6 +124,18 @@ describe("a node that says too often", () => {
     expect(budget.state().pausedForMs).toBe(1000);
   });
 
+  it("are five seconds at most where only words ask for them", async () => {
+    const clock = new FakeClock();
+    const budget = budgetOf({}, clock);
+    const pauses: number[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      budget.limited(undefined, clock.now(), "words");
+      pauses.push(budget.state().pausedForMs);
+      await clock.advance(pauses.at(-1) ?? 0);
+    }
+    expect(pauses).toEqual([1000, 2000, 4000, 5000, 5000]);
+  });
+
   it("gets seven tenths of what it was sent, by one step for a hundred refusals", async () => {
     const clock = new FakeClock();
     const budget = budgetOf({}, clock);

@@ -25,7 +25,7 @@ export type RateBudgetState = {
 const BURST_SECONDS = 0.25;
 /** The pause when the node names none. It doubles with each refusal without an answer in between. */
 const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 60_000;
+const LONGEST_PAUSE_MS = { status: 60_000, words: 5_000 };
 /** The longest accepted pause. A node that names a day is nevertheless asked each hour. */
 const LONGEST_NAMED_PAUSE_MS = 3_600_000;
 
@@ -116,8 +116,13 @@ export class RateBudget {
    * of the pause count as one.
    * @param retryAfterMs The pause that the node named.
    * @param sentAtMs When the refused call was sent, in milliseconds of the clock's `now`.
+   * @param by The evidence: a pause that the node did not name is shorter when the node's words alone ask for it.
    */
-  limited(retryAfterMs: number | undefined, sentAtMs: number): void {
+  limited(
+    retryAfterMs: number | undefined,
+    sentAtMs: number,
+    by: keyof typeof LONGEST_PAUSE_MS = "status",
+  ): void {
     const nowMs = this.#clock.now();
     const isReported = retryAfterMs !== undefined && retryAfterMs > 0;
     const namedMs = isReported ? Math.min(retryAfterMs, LONGEST_NAMED_PAUSE_MS) : undefined;
@@ -129,7 +134,7 @@ export class RateBudget {
     }
     // Without an answer since the last pause, the pause was too short, which says nothing about the rate.
     if (this.#pauses === 0) this.#limit.lower(this.#sent.perSecond, nowMs);
-    const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
+    const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS[by]);
     this.#pausedUntilMs = nowMs + (namedMs ?? ownMs);
     this.#pauses += 1;
     this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs);

@@ -25,7 +25,25 @@ describe("a busy node", () => {
   ])("tells how long to wait %s", (_how, headerMs, status, body, retryAfterMs) => {
     const exchange = { status, body: Buffer.from(body), retryAfterMs: headerMs };
     const reply = readReply({ kind: "answered", ...exchange }, ID);
-    expect(reply).toEqual({ kind: "busy", retryAfterMs });
+    expect(reply).toMatchObject({ kind: "busy", retryAfterMs });
+  });
+
+  it.each([
+    ["by its status", 429, "node", { retryAfterMs: 300_000 }],
+    ["by its status", 402, "anyone", { retryAfterMs: 300_000 }],
+    ["in words to a caller", 200, "node", { byWords: "to a caller" }],
+    ["in words to a caller", 500, "node", { byWords: "to a caller" }],
+    ["in words to a caller", 403, "anyone", { byWords: "to a caller" }],
+    [
+      "in words to the gateway",
+      200,
+      "node to gateway",
+      { retryAfterMs: 300_000, byWords: "to the gateway" },
+    ],
+  ] as const)("says it %s, with status %s to %s", (_how, status, voice, want) => {
+    const exchange = { status, body: Buffer.from(error(daily)) };
+    const reply = readReply({ kind: "answered", ...exchange }, ID, { voice });
+    expect(reply).toEqual({ kind: "busy", retryAfterMs: undefined, ...want });
   });
 });
 

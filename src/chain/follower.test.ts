@@ -251,3 +251,84 @@ describe("a chain that leaves out heights", () => {
     expect(world.head()?.number).toBe(58);
   });
 });
+
+describe("a node that turns to another chain", () => {
+  const stranger = (ahead: number): GeneratedChain => {
+    const model = new GeneratedChain({ seed: 99, blockSeconds: BLOCK_SECONDS });
+    model.extend(59 + ahead);
+    return model;
+  };
+  const turned = ({ lines }: FollowedInMemory) =>
+    lines.filter(({ msg }) => msg.startsWith("an upstream is on another chain"));
+
+  const table = [1, 5, 30, 500].flatMap((ahead) =>
+    [
+      { turns: 0, of: 2 },
+      { turns: 1, of: 2 },
+      { turns: 0, of: 3 },
+      { turns: 2, of: 3 },
+    ].map((row) => ({ ahead, ...row })),
+  );
+
+  it.each(table)("$ahead blocks ahead is not followed: node $turns of $of", async (row) => {
+    const model = chainOf(60);
+    const nodes = nodesOver(model, Array.from({ length: row.of }, () => "at head"));
+    const world = follow(nodes);
+    await world.pass(2_000);
+    const turning = nodes[row.turns] as OddNode;
+    turning.model = stranger(row.ahead);
+    await world.pass(8_000);
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+    await grow(world, model, 5);
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+    expect(turned(world)).toHaveLength(1);
+    expect(nodes.map(({ isOnOtherBranch }) => isOnOtherBranch)).toEqual(
+      nodes.map((node) => node === turning),
+    );
+    expect(world.lines.filter(({ msg }) => msg.includes("begins anew"))).toEqual([]);
+  });
+
+  it.each([
+    { isComplete: true, of: 1 },
+    { isComplete: true, of: 2 },
+    { isComplete: false, of: 2 },
+  ])("is followed when no other node has ours: $isComplete, of $of", async (row) => {
+    const model = chainOf(60);
+    const nodes = nodesOver(model, Array.from({ length: row.of }, () => "at head"));
+    let usable = nodes;
+    const world = follow(nodes, { usable: () => usable });
+    await world.pass(2_000);
+    if (!row.isComplete) usable = nodes.slice(0, 1);
+    const other = stranger(3);
+    for (const node of usable) node.model = other;
+    await world.pass(row.isComplete ? 2_000 : 1_500);
+    if (!row.isComplete) expect(world.head()?.hash).toBe(model.head.hash);
+    await world.pass(row.isComplete ? 0 : 10_000);
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([other.head.hash, true]);
+  });
+
+  it.each([{ ahead: 3 }, { ahead: 500 }])(
+    "$ahead blocks ahead and alone is not followed while it does not tell the chain id",
+    async ({ ahead }) => {
+      const model = chainOf(60);
+      const [node] = nodesOver(model, ["at head"]) as [OddNode];
+      const world = follow([node]);
+      await world.pass(2_000);
+      node.isOfNetwork = false;
+      node.model = stranger(ahead);
+      await world.pass(20_000);
+      expect(world.head()?.hash).toBe(model.head.hash);
+    },
+  );
+
+  it("from the start begins no store", async () => {
+    const [node] = nodesOver(chainOf(60), ["at head"]) as [OddNode];
+    node.isOfNetwork = false;
+    const world = follow([node]);
+    await world.pass(5_000);
+    expect(world.head()).toBeUndefined();
+    node.isOfNetwork = true;
+    await world.pass(5_000);
+    expect(world.head()?.number).toBe(59);
+  });
+});

@@ -7,12 +7,13 @@ import { RecentNames } from "../lib/keep-newest.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceParts } from "./advance.ts";
+import type { IdentifiedUpstream } from "./dialect.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import { Progress } from "./progress.ts";
 import type { Position } from "./stored-block.ts";
 
-export type FollowedUpstream = Pick<Upstream, "name" | "ask" | "isMissing" | "noteHead"> & {
+export type FollowedUpstream = IdentifiedUpstream & Pick<Upstream, "noteHead"> & {
   readonly announcements: Pick<Upstream["announcements"], "canSubscribe" | "watchHeads">;
 };
 
@@ -319,7 +320,7 @@ export class Follower {
   /** Tells the upstream its node's head and branch: calls go first to nodes that are on the chain that callers see. */
   #noteHead(node: FollowedUpstream): void {
     const head = this.#heads.of(node);
-    if (head) node.noteHead(head, this.#isOnOtherBranch(node));
+    if (head) node.noteHead(head, this.#isOnOtherBranch(node) || this.#advance.isApart(node));
   }
 
   /** Whether the stored chain has another block than the node's head at that height. */

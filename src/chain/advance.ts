@@ -46,6 +46,8 @@ export type AdvanceBy = {
   readonly nodes: readonly AskedUpstream[];
   /** Whether the chain has not advanced for so long that it may begin anew above a block that cannot be taken in. */
   readonly isLate: boolean;
+  /** Whether our head is young, and nodes near it are as many as those a window or more above it, or more. */
+  readonly isNearby: boolean;
   /** Ends the fetches of blocks between the head and the target. */
   readonly signal: Signal;
 };
@@ -303,17 +305,23 @@ export class Advance {
 
   /**
    * Whether the store may leave its blocks for the leader's chain: the leader says now that it is of this network, and its
-   * chain contains our oldest block, or no other node's chain does. While some nodes cannot be asked, the claim must last.
+   * chain contains our oldest block, or no other node's chain does. A head far above the others' is not believed. While some nodes cannot be asked, the claim must last.
    */
   async #mayLeave(target: Position, by: AdvanceBy): Promise<boolean> {
     const { store, isComplete } = this.#parts;
+    const { head } = store.tables;
     if (!(await by.leader.confirmIdentity())) {
       this.#obstruct(target.number, "is of a node that does not confirm its chain id", "refused");
       return false;
     }
-    if (!store.tables.head) return true;
+    if (!head) return true;
     const holder = await this.#whoHasTail(by);
-    if (holder === "leader") return true;
+    if (holder === "leader") {
+      const isFar = target.number - head.number >= store.size.windowBlocks;
+      if (isFar && by.isNearby)
+        this.#obstruct(target.number, "is far above the heads of the other nodes", "refused");
+      return !isFar || !by.isNearby;
+    }
     if (holder === "nobody" && isComplete()) return true;
     if (holder === "nobody") this.#strangeness.say();
     if (holder === "nobody" && this.#strangeness.isLong) return true;

@@ -149,7 +149,7 @@ export class Chain implements ChainWriter {
     this.#follower = new Follower(
       { network },
       {
-        ...{ ...shared, writing, isComplete },
+        ...{ ...shared, writing, isComplete, isStrict: () => prover.isStrict },
         onConfirmed: (at) => this.#confirm(at),
         onLive: () => this.#liveChanged(),
       },

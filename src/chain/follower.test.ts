@@ -332,3 +332,57 @@ describe("a node that turns to another chain", () => {
     expect(world.head()?.number).toBe(59);
   });
 });
+
+describe("a node that invents newer blocks beside nodes at our head", () => {
+  const claims: Readonly<Record<string, { ahead: number; odd: Odd }>> = {
+    "and gives garbage below them": { ahead: 2, odd: UNUSABLE["garbage"]?.(60) as Odd },
+    "and withholds the one below them": {
+      ahead: 2,
+      odd: ofBlock(60, (method) => (isWhole(method) ? result("null") : undefined)),
+    },
+    "and falls silent": {
+      ahead: 2,
+      odd: ofBlock(60, (method) => (isWhole(method) ? "silent" : undefined)),
+    },
+    "without their receipts": { ahead: 1, odd: UNUSABLE["no receipts"]?.(60) as Odd },
+    "a window ahead": { ahead: 90, odd: () => undefined },
+  };
+  const table = Object.keys(claims).flatMap((how) =>
+    [
+      { liar: 0, of: 2 },
+      { liar: 1, of: 2 },
+      { liar: 0, of: 3 },
+      { liar: 2, of: 4 },
+    ].map((row) => ({ how, ...row })),
+  );
+
+  it.each(table)("changes nothing: $how, node $liar of $of", async ({ how, liar, of: count }) => {
+    const { ahead, odd } = claims[how] as (typeof claims)[string];
+    const model = chainOf(60);
+    const nodes = nodesOver(model, Array.from({ length: count }, () => "at head"));
+    const world = follow(nodes);
+    await world.pass(2_000);
+    const lying = nodes[liar] as OddNode;
+    lying.model = chainOf(60 + ahead);
+    lying.odd = odd;
+    await world.pass(30_000); // the chain rests: that is no reason to believe the node
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+    expect(world.lines.filter(({ msg }) => /passed through|begins anew/.test(msg))).toEqual([]);
+    expect(world.gauges.isPassingThrough).toBe(false);
+  });
+});
+
+describe("where proof is strict", () => {
+  it.each(Object.keys(UNUSABLE))("nothing passes through: %s", async (what) => {
+    const model = chainOf(59);
+    const [node] = nodesOver(model, ["at head"]) as [OddNode];
+    const world = follow([node], { proof: "strict" });
+    node.odd = UNUSABLE[what]?.(60) as Odd;
+    await world.pass(2_000);
+    model.extend(2); // blocks 59 and 60
+    await world.pass(10 * BLOCK_MS);
+    expect([world.head()?.number, world.follower.isLive]).toEqual([59, true]);
+    expect([world.follower.whyStopped, world.gauges.isPassingThrough]).toEqual([undefined, false]);
+    expect(world.follower.whyStuck).toContain("block 60");
+  });
+});

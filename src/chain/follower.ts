@@ -27,6 +27,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated" | "heads" 
     /** Why the store cannot be written now; undefined when it can. */
     readonly why: () => string | undefined;
   };
+  /** Whether nothing may be told without a proof. */
+  readonly isStrict: () => boolean;
   readonly clock: Clock;
   /** A callback: a node said that our head is its newest block. @param at When the node said so, by the clock's `now`. */
   readonly onConfirmed: (at: number) => void;
@@ -235,8 +237,10 @@ export class Follower {
       end();
     });
     try {
-      const { isLate } = this.#progress;
-      return await this.#advance.to(head, { leader, nodes, isLate, signal: attempt.signal });
+      const { isOutnumbered, isNearby } = this.#progress;
+      const isLate = this.#progress.isLate && !isOutnumbered;
+      const { signal } = attempt;
+      return await this.#advance.to(head, { leader, nodes, isLate, isNearby, signal });
     } finally {
       cancel();
       this.#closing.signal.removeEventListener("abort", end);
@@ -250,7 +254,7 @@ export class Follower {
 
   /**
    * Sends calls to the nodes when nodes have had newer blocks for some block times and the chain did not advance, unless
-   * a lie is the reason: then the head stays at the last proven block.
+   * a lie is the reason: then the head stays at the last proven block, as it does where proof is strict.
    */
   #passIfLate(): void {
     if (this.#progress.isLate && !this.isPassingThrough && this.#mayPass()) {
@@ -268,6 +272,7 @@ export class Follower {
 
   #mayPass(): boolean {
     const { obstacle } = this.#advance;
+    if (this.#parts.isStrict()) return false;
     if (obstacle?.kind === "refused" || obstacle?.kind === "lag") return false;
     if (this.#progress.isOutnumbered) return false;
     // One node names a head that nobody gives, and another node has our head: there is no newer block to be missed.

@@ -203,6 +203,7 @@ export function followInMemory(
       ...{ store, dialect: blockDialect, source, prover, clock, log, metrics },
       nodes: usable as never,
       isComplete: () => usable().length === nodes.length,
+      isStrict: () => prover.isStrict,
       writing: { prepare: async () => undefined, why: () => undefined },
       onConfirmed: () => confirmed.push(store.tables.head?.hash),
       onLive: nothing,

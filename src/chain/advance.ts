@@ -4,6 +4,7 @@
 import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
+import { RecentNames } from "../lib/keep-newest.ts";
 import { deadline, mapConcurrently, soon } from "../lib/waiting.ts";
 import type { Reorganisation } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -11,7 +12,13 @@ import type { BlockSource, Found } from "./block-source.ts";
 import type { ChainUpdate } from "./block-store.ts";
 import { type Link, linkOf } from "./blocks-below.ts";
 import { Confirmation } from "./confirmation.ts";
-import type { AskedUpstream, ChainDialect, HeadPosition, Reference } from "./dialect.ts";
+import type {
+  AskedUpstream,
+  ChainDialect,
+  HeadPosition,
+  IdentifiedUpstream,
+  Reference,
+} from "./dialect.ts";
 import type { NodeHeads } from "./node-heads.ts";
 import type { Position } from "./stored-block.ts";
 import type { IngestedBlock, StoreWriting } from "./writing.ts";
@@ -25,7 +32,7 @@ export type AdvanceParts = {
   readonly isComplete: () => boolean;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after" | "sleep">;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, "headMoved">;
+  readonly metrics: Pick<Metrics, "headMoved" | "otherChainRefused">;
   /** Aborts all calls to nodes. */
   readonly signal: Signal;
   /** A callback after each chain update. */
@@ -34,11 +41,13 @@ export type AdvanceParts = {
 
 export type AdvanceBy = {
   /** The node that has the target as its head. */
-  readonly leader: AskedUpstream;
+  readonly leader: IdentifiedUpstream;
   /** All nodes that can be asked, in the order of the configuration. */
   readonly nodes: readonly AskedUpstream[];
   /** Whether the chain has not advanced for so long that it may begin anew above a block that cannot be taken in. */
   readonly isLate: boolean;
+  /** Whether our head is young, and nodes near it are as many as those a window or more above it, or more. */
+  readonly isNearby: boolean;
   /** Ends the fetches of blocks between the head and the target. */
   readonly signal: Signal;
 };
@@ -49,7 +58,8 @@ export type Obstacle = {
   /** In words, behind "block N ". */
   readonly reason: string;
   /**
-   * `refused`: a lie is the reason, or the mode `strict`: then the head stays, and calls do not go to the nodes. `missing`:
+   * `refused`: a lie is the reason, another chain, or the mode `strict`: then the head stays, and calls do not go to the
+   * nodes. `missing`:
    * no node gave the block, or its height has none. `claimed`: no node gave the target itself, so perhaps there is none.
    * `odd`: the block cannot be taken in. `lag`: the node that was followed is far below our head.
    */
@@ -89,6 +99,10 @@ const LEAST_BLOCK_MS = 50;
 const JITTER_SECONDS = 2;
 /** A block that claims a time this far ahead of the clock does not exist yet, in seconds. */
 const AHEAD_SECONDS = 60;
+/** For this time, in milliseconds, a node whose chain was refused counts as on another chain. */
+const APART_MS = 15_000;
+/** The log gets one line in this time, in milliseconds, for each node on another chain. */
+const TELL_AGAIN_AFTER_MS = 60_000;
 
 /** The word of a node on a block: one whose head is lower `knows nothing`. */
 type Word = "knows" | "denies" | "knows nothing";
@@ -105,6 +119,9 @@ export class Advance {
   /** Ends the fetches of the call of `to` under way. */
   #fetching: Signal;
   #fetchedAt = Number.NEGATIVE_INFINITY;
+  /** The nodes whose chain was refused lately, since other nodes have ours; and those that the log has told of. */
+  readonly #apart: RecentNames;
+  readonly #told: RecentNames;
   readonly #network: string;
   readonly #parts: AdvanceParts;
 
@@ -114,6 +131,8 @@ export class Advance {
     this.#fetching = parts.signal;
     this.#denial = new Confirmation(parts);
     this.#strangeness = new Confirmation(parts);
+    this.#apart = new RecentNames(APART_MS, parts.clock);
+    this.#told = new RecentNames(TELL_AGAIN_AFTER_MS, parts.clock);
   }
 
   /** Whether the nodes denied at the last look that they know our head. */
@@ -124,6 +143,11 @@ export class Advance {
   /** When a node last gave a block, by the clock's `now`. */
   get fetchedAt(): number {
     return this.#fetchedAt;
+  }
+
+  /** Whether the node's chain was refused lately: it does not contain our oldest block, and another node's chain does. */
+  isApart({ name }: Pick<AskedUpstream, "name">): boolean {
+    return this.#apart.has(name);
   }
 
   /** Why the chain cannot be extended to the heads of the nodes; undefined again after a chain update. */
@@ -212,6 +236,7 @@ export class Advance {
   async #startOver(target: Position, by: AdvanceBy): Promise<boolean> {
     const { store, signal } = this.#parts;
     const nodes = inOrder(by);
+    if (!(await this.#mayLeave(target, by))) return false;
     const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
     if (!newest) return false;
     if (!(await this.#weigh(newest, by.nodes))) {
@@ -275,19 +300,69 @@ export class Advance {
 
   /** Starts the store over on another chain, if no node has our tail any more and the target is believed. */
   async #beginAnew(target: Position, by: AdvanceBy): Promise<boolean> {
-    const { store, log } = this.#parts;
-    const tail = store.tables.tail ?? 0;
-    const ours = store.tables.hashAt(tail);
-    const theirs = await this.#askAll(by.nodes, ({ dialect, signal }, other) =>
-      dialect.readPosition(tail, other, signal),
-    );
-    if (theirs.some((position) => position?.hash === ours)) return false;
+    if ((await this.#whoHasTail(by)) === "leader") return false; // the node has changed its chain meanwhile
     if (!(await this.#startOver(target, by))) return false;
-    log.warn(
+    this.#parts.log.warn(
       { block: target.number },
       "the nodes are on another chain: the window begins anew at its head",
     );
     return true;
+  }
+
+  /**
+   * Whether the store may leave its blocks for the leader's chain: the leader says now that it is of this network, and its
+   * chain contains our oldest block, or no other node's chain does. A head far above the others' is not believed. While some nodes cannot be asked, the claim must last.
+   */
+  async #mayLeave(target: Position, by: AdvanceBy): Promise<boolean> {
+    const { store, isComplete } = this.#parts;
+    const { head } = store.tables;
+    if (!(await by.leader.confirmIdentity())) {
+      this.#obstruct(target.number, "is of a node that does not confirm its chain id", "refused");
+      return false;
+    }
+    if (!head) return true;
+    const holder = await this.#whoHasTail(by);
+    if (holder === "leader") {
+      const isFar = target.number - head.number >= store.size.windowBlocks;
+      if (isFar && by.isNearby)
+        this.#obstruct(target.number, "is far above the heads of the other nodes", "refused");
+      return !isFar || !by.isNearby;
+    }
+    if (holder === "nobody" && isComplete()) return true;
+    if (holder === "nobody") this.#strangeness.say();
+    if (holder === "nobody" && this.#strangeness.isLong) return true;
+    if (holder === "other") this.#refuseChain(target, by);
+    else this.#obstruct(target.number, "is perhaps on another chain than ours", "refused");
+    return false;
+  }
+
+  /**
+   * Which node's chain contains the oldest block of our window: the leader's, another one's, or none. "unclear": another
+   * one's, and the leader tells none at that height.
+   */
+  async #whoHasTail(by: AdvanceBy): Promise<"leader" | "other" | "unclear" | "nobody"> {
+    const { tables } = this.#parts.store;
+    const tail = tables.tail ?? 0;
+    const ours = tables.hashAt(tail);
+    const [leaders, ...others] = await this.#askAll(inOrder(by), ({ dialect, signal }, node) =>
+      dialect.readPosition(tail, node, signal),
+    );
+    if (leaders?.hash === ours) return "leader";
+    if (!others.some((position) => position?.hash === ours)) return "nobody";
+    return leaders ? "other" : "unclear";
+  }
+
+  #refuseChain({ number, hash }: Position, { leader: { name: upstream } }: AdvanceBy): void {
+    const { log, metrics, store } = this.#parts;
+    this.#obstruct(number, `of ${upstream} is on a chain that shares no block with ours`, "refused");
+    this.#apart.add(upstream);
+    metrics.otherChainRefused(this.#network, upstream);
+    if (this.#told.has(upstream)) return;
+    this.#told.add(upstream);
+    log.error(
+      { upstream, block: number, hash, tail: store.tables.tail },
+      "an upstream is on another chain than the other upstreams: its chain is not followed",
+    );
   }
 
   /** @returns Whether in several looks no node knew our head and some denied it: then a lower block is the head. */

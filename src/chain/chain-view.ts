@@ -24,6 +24,8 @@ export type FetchFailure =
   | "unknown"
   /** A node gave the block, but it could not be proven. */
   | "unproven"
+  /** A proof refuted each block that nodes gave, or the mode `strict` refused it: no node's answer about it is served. */
+  | "refused"
   /** Nodes gave the block, but none of them has its receipts. */
   | "no receipts"
   /** No node gave the block: nodes failed, or the block is too large. */

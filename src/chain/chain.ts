@@ -149,7 +149,7 @@ export class Chain implements ChainWriter {
     this.#follower = new Follower(
       { network },
       {
-        ...{ ...shared, writing, isComplete },
+        ...{ ...shared, writing, isComplete, isStrict: () => prover.isStrict },
         onConfirmed: (at) => this.#confirm(at),
         onLive: () => this.#liveChanged(),
       },
@@ -376,6 +376,7 @@ export class Chain implements ChainWriter {
     // In the mode `strict` the call fails then, and does not go to a node, whose answer nothing would prove.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
+    if (found.kind === "unproven" && found.isRefused) return "refused";
     if (found.kind !== "found") return found.kind;
     const { record } = found;
     const { hash } = record;

@@ -10,6 +10,8 @@ import type { BlockJson, ParsedBlock } from "./block-record.ts";
 import type { Position } from "./stored-block.ts";
 
 export type AskedUpstream = Pick<Upstream, "name" | "ask" | "isMissing">;
+/** An upstream that can also be asked which chain it is of. */
+export type IdentifiedUpstream = AskedUpstream & Pick<Upstream, "confirmIdentity">;
 export type Reference = { readonly hash: string } | { readonly number: number };
 
 export type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;

@@ -252,3 +252,138 @@ describe("a chain that leaves out heights", () => {
     expect(world.head()?.number).toBe(58);
   });
 });
+
+describe("a node that turns to another chain", () => {
+  const stranger = (ahead: number): GeneratedChain => {
+    const model = new GeneratedChain({ seed: 99, blockSeconds: BLOCK_SECONDS });
+    model.extend(59 + ahead);
+    return model;
+  };
+  const turned = ({ lines }: FollowedInMemory) =>
+    lines.filter(({ msg }) => msg.startsWith("an upstream is on another chain"));
+
+  const table = [1, 5, 30, 500].flatMap((ahead) =>
+    [
+      { turns: 0, of: 2 },
+      { turns: 1, of: 2 },
+      { turns: 0, of: 3 },
+      { turns: 2, of: 3 },
+    ].map((row) => ({ ahead, ...row })),
+  );
+
+  it.each(table)("$ahead blocks ahead is not followed: node $turns of $of", async (row) => {
+    const model = chainOf(60);
+    const nodes = nodesOver(model, Array.from({ length: row.of }, () => "at head"));
+    const world = follow(nodes);
+    await world.pass(2_000);
+    const turning = nodes[row.turns] as OddNode;
+    turning.model = stranger(row.ahead);
+    await world.pass(8_000);
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+    await grow(world, model, 5);
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+    expect(turned(world)).toHaveLength(1);
+    expect(nodes.map(({ isOnOtherBranch }) => isOnOtherBranch)).toEqual(
+      nodes.map((node) => node === turning),
+    );
+    expect(world.lines.filter(({ msg }) => msg.includes("begins anew"))).toEqual([]);
+  });
+
+  it.each([
+    { isComplete: true, of: 1 },
+    { isComplete: true, of: 2 },
+    { isComplete: false, of: 2 },
+  ])("is followed when no other node has ours: $isComplete, of $of", async (row) => {
+    const model = chainOf(60);
+    const nodes = nodesOver(model, Array.from({ length: row.of }, () => "at head"));
+    let usable = nodes;
+    const world = follow(nodes, { usable: () => usable });
+    await world.pass(2_000);
+    if (!row.isComplete) usable = nodes.slice(0, 1);
+    const other = stranger(3);
+    for (const node of usable) node.model = other;
+    await world.pass(row.isComplete ? 2_000 : 1_500);
+    if (!row.isComplete) expect(world.head()?.hash).toBe(model.head.hash);
+    await world.pass(row.isComplete ? 0 : 10_000);
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([other.head.hash, true]);
+  });
+
+  it.each([{ ahead: 3 }, { ahead: 500 }])(
+    "$ahead blocks ahead and alone is not followed while it does not tell the chain id",
+    async ({ ahead }) => {
+      const model = chainOf(60);
+      const [node] = nodesOver(model, ["at head"]) as [OddNode];
+      const world = follow([node]);
+      await world.pass(2_000);
+      node.isOfNetwork = false;
+      node.model = stranger(ahead);
+      await world.pass(20_000);
+      expect(world.head()?.hash).toBe(model.head.hash);
+    },
+  );
+
+  it("from the start begins no store", async () => {
+    const [node] = nodesOver(chainOf(60), ["at head"]) as [OddNode];
+    node.isOfNetwork = false;
+    const world = follow([node]);
+    await world.pass(5_000);
+    expect(world.head()).toBeUndefined();
+    node.isOfNetwork = true;
+    await world.pass(5_000);
+    expect(world.head()?.number).toBe(59);
+  });
+});
+
+describe("a node that invents newer blocks beside nodes at our head", () => {
+  const claims: Readonly<Record<string, { ahead: number; odd: Odd }>> = {
+    "and gives garbage below them": { ahead: 2, odd: UNUSABLE["garbage"]?.(60) as Odd },
+    "and withholds the one below them": {
+      ahead: 2,
+      odd: ofBlock(60, (method) => (isWhole(method) ? result("null") : undefined)),
+    },
+    "and falls silent": {
+      ahead: 2,
+      odd: ofBlock(60, (method) => (isWhole(method) ? "silent" : undefined)),
+    },
+    "without their receipts": { ahead: 1, odd: UNUSABLE["no receipts"]?.(60) as Odd },
+    "a window ahead": { ahead: 90, odd: () => undefined },
+  };
+  const table = Object.keys(claims).flatMap((how) =>
+    [
+      { liar: 0, of: 2 },
+      { liar: 1, of: 2 },
+      { liar: 0, of: 3 },
+      { liar: 2, of: 4 },
+    ].map((row) => ({ how, ...row })),
+  );
+
+  it.each(table)("changes nothing: $how, node $liar of $of", async ({ how, liar, of: count }) => {
+    const { ahead, odd } = claims[how] as (typeof claims)[string];
+    const model = chainOf(60);
+    const nodes = nodesOver(model, Array.from({ length: count }, () => "at head"));
+    const world = follow(nodes);
+    await world.pass(2_000);
+    const lying = nodes[liar] as OddNode;
+    lying.model = chainOf(60 + ahead);
+    lying.odd = odd;
+    await world.pass(30_000); // the chain rests: that is no reason to believe the node
+    expect([world.head()?.hash, world.follower.isLive]).toEqual([model.head.hash, true]);
+    expect(world.lines.filter(({ msg }) => /passed through|begins anew/.test(msg))).toEqual([]);
+    expect(world.gauges.isPassingThrough).toBe(false);
+  });
+});
+
+describe("where proof is strict", () => {
+  it.each(Object.keys(UNUSABLE))("nothing passes through: %s", async (what) => {
+    const model = chainOf(59);
+    const [node] = nodesOver(model, ["at head"]) as [OddNode];
+    const world = follow([node], { proof: "strict" });
+    node.odd = UNUSABLE[what]?.(60) as Odd;
+    await world.pass(2_000);
+    model.extend(2); // blocks 59 and 60
+    await world.pass(10 * BLOCK_MS);
+    expect([world.head()?.number, world.follower.isLive]).toEqual([59, true]);
+    expect([world.follower.whyStopped, world.gauges.isPassingThrough]).toEqual([undefined, false]);
+    expect(world.follower.whyStuck).toContain("block 60");
+  });
+});

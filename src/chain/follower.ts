@@ -7,12 +7,13 @@ import { RecentNames } from "../lib/keep-newest.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceParts } from "./advance.ts";
+import type { IdentifiedUpstream } from "./dialect.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import { Progress } from "./progress.ts";
 import type { Position } from "./stored-block.ts";
 
-export type FollowedUpstream = Pick<Upstream, "name" | "ask" | "isMissing" | "noteHead"> & {
+export type FollowedUpstream = IdentifiedUpstream & Pick<Upstream, "noteHead"> & {
   readonly announcements: Pick<Upstream["announcements"], "canSubscribe" | "watchHeads">;
 };
 
@@ -26,6 +27,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated" | "heads" 
     /** Why the store cannot be written now; undefined when it can. */
     readonly why: () => string | undefined;
   };
+  /** Whether nothing may be told without a proof. */
+  readonly isStrict: () => boolean;
   readonly clock: Clock;
   /** A callback: a node said that our head is its newest block. @param at When the node said so, by the clock's `now`. */
   readonly onConfirmed: (at: number) => void;
@@ -231,12 +234,13 @@ export class Follower {
       return "stopped";
     }
     await writing.prepare();
-    const { isLate } = this.#progress;
+    const { isOutnumbered, isNearby } = this.#progress;
+    const isLate = this.#progress.isLate && !isOutnumbered;
     // A node that does not answer must not keep the network silent.
     const cancelPassing = this.#progress.whenVeryLate(() => this.#passIfLate());
     const { signal, done } = this.#whileBlocksCome(isLate ? LATE_IDLE_MS : IDLE_MS);
     try {
-      return await this.#advance.to(head, { leader, nodes, isLate, signal });
+      return await this.#advance.to(head, { leader, nodes, isLate, isNearby, signal });
     } finally {
       cancelPassing();
       done();
@@ -271,7 +275,7 @@ export class Follower {
 
   /**
    * Sends calls to the nodes when nodes have had newer blocks for some block times and the chain did not advance, unless
-   * a lie is the reason: then the head stays at the last proven block.
+   * a lie is the reason: then the head stays at the last proven block, as it does where proof is strict.
    */
   #passIfLate(): void {
     if (this.#progress.isLate && !this.isPassingThrough && this.#mayPass()) {
@@ -289,6 +293,7 @@ export class Follower {
 
   #mayPass(): boolean {
     const { obstacle } = this.#advance;
+    if (this.#parts.isStrict()) return false;
     if (!obstacle) return this.#progress.isVeryLate;
     if (obstacle.kind === "refused" || obstacle.kind === "lag") return false;
     if (this.#progress.isOutnumbered) return false;
@@ -342,7 +347,7 @@ export class Follower {
   /** Tells the upstream its node's head and branch: calls go first to nodes that are on the chain that callers see. */
   #noteHead(node: FollowedUpstream): void {
     const head = this.#heads.of(node);
-    if (head) node.noteHead(head, this.#isOnOtherBranch(node));
+    if (head) node.noteHead(head, this.#isOnOtherBranch(node) || this.#advance.isApart(node));
   }
 
   /** Whether the stored chain has another block than the node's head at that height. */

@@ -11,11 +11,16 @@ import type { StoreWriting } from "./writing.ts";
 
 export type ProgressParts = {
   readonly store: Pick<StoreWriting, "tables" | "size">;
-  readonly clock: Pick<Clock, "now" | "after">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   readonly log: Pick<Logger, "warn">;
   readonly metrics: Pick<Metrics, "followed">;
 };
 
+/**
+ * A head that is younger than this many block times, and than this at least, in milliseconds, is young: a node that has no
+ * newer block is not stuck.
+ */
+const YOUNG = { blocks: 20, leastMs: 120_000 };
 /**
  * The chain is late when it has not advanced for this many block times although a node has newer blocks; with bounds in
  * milliseconds, since the block time of a few blocks is a guess. With the polls that comes to less than three block times.
@@ -34,6 +39,9 @@ export class Progress {
   /** How many nodes have our head as their newest block, and how many have newer ones. */
   #confirming = 0;
   #ahead = 0;
+  /** How many nodes have heads less than a window from ours, and how many a window or more above it. */
+  #near = 0;
+  #far = 0;
   /** The block time when it was measured last, in milliseconds. */
   #blockMs = 0;
   #furthest: { readonly node: string; readonly head: number; readonly blocks: number } | undefined;
@@ -79,9 +87,27 @@ export class Progress {
     return this.#confirming > 0;
   }
 
-  /** Whether more nodes have our head as their newest block than have newer blocks. */
+  /**
+   * Whether more nodes have our head as their newest block than have newer blocks; where they are as many, ours counts
+   * while it is young. So one node of two cannot invent newer blocks and say that they cannot be taken in.
+   */
   get isOutnumbered(): boolean {
-    return this.#confirming > this.#ahead;
+    const { isYoung } = this;
+    return this.#confirming > this.#ahead || (isYoung && this.#confirming === this.#ahead);
+  }
+
+  /** Whether our head is young, and as many nodes are near it as are a window or more above it, or more nodes. */
+  get isNearby(): boolean {
+    return this.#near > 0 && this.#near >= this.#far && this.isYoung;
+  }
+
+  /** Whether the stored head is so young that the chain may have no newer block yet. */
+  get isYoung(): boolean {
+    const { store, clock } = this.#parts;
+    const { head } = store.tables;
+    const made = head && store.tables.outline(head.hash)?.timestamp;
+    if (made === undefined) return false;
+    return clock.wallTime() - made * 1000 < Math.max(YOUNG.leastMs, YOUNG.blocks * this.#blockMs);
   }
 
   /** In words for a person: the node that is a window or more ahead; undefined when there is none. */
@@ -114,6 +140,10 @@ export class Progress {
     if (head && head.number > tail) this.#blockMs = 2 * pollIntervalMs(store.tables);
     this.#confirming = told.filter(({ hash }) => hash === head?.hash).length;
     this.#ahead = told.filter(({ number }) => number > (head?.number ?? -1)).length;
+    const distances = told.map(({ number }) => number - (head?.number ?? -1));
+    const { windowBlocks } = store.size;
+    this.#near = distances.filter((distance) => Math.abs(distance) < windowBlocks).length;
+    this.#far = distances.filter((distance) => distance >= windowBlocks).length;
     if (blocks === 0) this.#behindSince = undefined;
     else this.#behindSince ??= clock.now();
     const isFar = head !== undefined && blocks >= store.size.windowBlocks;

@@ -175,9 +175,11 @@ async function isCanonical({ number, hash }: Position, reader: BlockReader): Pro
 }
 
 /**
- * A block that the writer fetches into the store, or, where the writer cannot, that a node gives.
+ * A block that the writer fetches into the store, or, where the writer cannot, that a node gives: unless a proof refuted
+ * what nodes give.
  * @returns undefined when the nodes have no block at this number.
- * @throws CursorLost when no node has the block; RpcError when the gateway could not ask the nodes.
+ * @throws CursorLost when no node has the block; RpcError when the gateway could not ask the nodes, or only a lie was
+ * found: an honest node may answer later.
  */
 export async function givenBlock(
   wanted: Reference,
@@ -185,6 +187,7 @@ export async function givenBlock(
 ): Promise<GivenBlock | undefined> {
   const { addedByNodes, removed } = formatter;
   const fetched = await fetch(wanted);
+  if (fetched === "refused") throw errors.unproven();
   if (typeof fetched !== "string" && !(addedByNodes && lacksLogs(fetched, formatter)))
     return {
       ...{ number: fetched.number, hash: fetched.hash, parentHash: fetched.outline.parentHash },

@@ -218,6 +218,6 @@ export const byHash = {
 };
 
 function outcomeOf(fetched: BlockFetch): FoundBlock | "no receipts" {
-  if (fetched === "unproven") throw errors.unproven();
+  if (fetched === "unproven" || fetched === "refused") throw errors.unproven();
   return fetched === "unanswered" ? "elsewhere" : fetched;
 }

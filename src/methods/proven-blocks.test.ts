@@ -48,7 +48,7 @@ describe("a block that is fetched to prove logs", () => {
     expect(paid).toEqual([]);
   });
 
-  it.each(["unknown", "unproven", "unanswered", { proof: "none" }])(
+  it.each(["unknown", "unproven", "refused", "unanswered", { proof: "none" }])(
     "is refused when it is %j",
     async (found) => {
       await expect(fetchProven(HASH, 1, fetching({ found }).parts)).rejects.toMatchObject({

@@ -115,6 +115,8 @@ const COUNTERS = {
     "Parts of blocks that did not fit the rules, where nothing proven contradicts them: they are served without their proof.",
   "proof_failures_total{network,upstream,part}":
     "Blocks from a node that do not match their hash, by the part that does not.",
+  "other_chains_refused_total{network,upstream}":
+    "Attempts to follow an upstream whose chain does not contain the oldest stored block, while another upstream's does.",
   "blocks_too_large_total{network,upstream}":
     "Blocks that were not taken into the store, because they are larger than limits.block.",
   "filter_walks_of_nodes_total{network}":
@@ -556,6 +558,10 @@ export class Metrics {
 
   readonly blockPartOdd = this.#counting<[network: string, upstream: string, part: string]>(
     "block_parts_odd_total{network,upstream,part}",
+  );
+
+  readonly otherChainRefused = this.#counting<[network: string, upstream: string]>(
+    "other_chains_refused_total{network,upstream}",
   );
 
   readonly blockTooLarge = this.#counting<[network: string, upstream: string]>(

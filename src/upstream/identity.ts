@@ -1,4 +1,5 @@
-// Checks that a node answers and is of the right chain, before the gateway uses it and after it failed.
+// Checks that a node answers and is of the right chain: before the gateway uses it, after it failed, and now and then.
+// Behind a URL may be another node tomorrow.
 import type { Logger } from "pino";
 import { numberIn } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -29,9 +30,14 @@ const TIMEOUT_MS = 2_000;
 /** The failed checks before a log line: a single one is no news, and a node that starts with the gateway gets ~10 s. */
 const TOLD_AFTER_FAILURES = { atStart: 20, afterwards: 3 };
 const WRONG_CHAIN_PAUSE_MS = 30_000;
+/** A usable node is asked again after this time, in milliseconds. */
+const CONFIRMED_FOR_MS = 60_000;
 
 export class Identity {
   #isChecking = false;
+  /** The question to a node that `confirm` asks now. */
+  #confirming: Promise<boolean> | undefined;
+  #isWatched = false;
   /** The state in the last log line: the log does not tell the recovery from a failure that it never told. */
   #reported: "usable" | "not usable" | undefined;
   readonly #closing = new AbortController();
@@ -55,26 +61,62 @@ export class Identity {
     void this.#checkUntilUsable();
   }
 
+  /**
+   * Asks the node once more. A node that tells another chain id is not used from then on; one that tells none stays as
+   * it is. @returns Whether the node has just told the right chain id.
+   */
+  confirm(): Promise<boolean> {
+    this.#confirming ??= this.#confirm().finally(() => {
+      this.#confirming = undefined;
+    });
+    return this.#confirming;
+  }
+
   close(): void {
     this.#closing.abort();
   }
 
-  async #checkUntilUsable(): Promise<void> {
+  async #confirm(): Promise<boolean> {
+    const found = await this.#look();
+    const isOther = typeof found === "number" && found !== this.#options.chainId;
+    if (isOther && !this.#isChecking && !this.#closing.signal.aborted) {
+      this.#isChecking = true;
+      void this.#checkUntilUsable(found);
+    }
+    return found === this.#options.chainId;
+  }
+
+  /** Confirms the node now and then while it is usable. */
+  async #watch(): Promise<void> {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#parts.clock.sleep(CONFIRMED_FOR_MS, signal).catch(() => undefined);
+      if (!signal.aborted && !this.#isChecking) await this.confirm();
+    }
+  }
+
+  /** @param told The chain id that the node has just told; left out: the node is asked. */
+  async #checkUntilUsable(told?: number): Promise<void> {
     const { clock, onLooked } = this.#parts;
     const { signal } = this.#closing;
     const startedAt = clock.now();
     let failures = 0;
+    let known: number | undefined = told;
     for (
       let pauseMs = FIRST_PAUSE_MS;
       !signal.aborted;
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     ) {
-      const found = await this.#look();
+      const found = known ?? (await this.#look());
+      known = undefined;
       if (signal.aborted) return;
       if (found === this.#options.chainId) {
         this.#isChecking = false; // before `onLooked`: a usable node may fail at once, which begins a new check
         onLooked("usable");
         this.#tellUsable(clock.now() - startedAt);
+        void this.#watch();
         return;
       }
       failures += 1;

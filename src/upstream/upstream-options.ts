@@ -47,6 +47,6 @@ export type UpstreamParts = ResultCheckerParts & {
   readonly state: Pick<State, "get" | "update">;
   readonly connect: (
     options: ConnectionOptions,
-    parts: { clock: Clock; sizes: BatchSizes },
+    parts: { clock: Clock; sizes: BatchSizes; onReopened: () => void },
   ) => Connection;
 };

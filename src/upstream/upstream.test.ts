@@ -58,6 +58,44 @@ describe("a node", () => {
   });
 });
 
+describe("a usable node", () => {
+  it("that leads to another chain without a failure is kept out within a minute", async () => {
+    let chain = CHAIN_1;
+    const { pool, clock, asked, logged } = await startedPoolOf({ a: () => chain });
+    await clock.advance(60_000);
+    expect([asked, states(pool)]).toEqual([["a eth_chainId"], "usable"]);
+    chain = '"result":"0x1092"';
+    await clock.advance(60_000);
+    expect(states(pool)).toBe("wrong chain");
+    expect(logged.at(-1)).toBe("upstream is on another chain, and is not used");
+    chain = CHAIN_1;
+    await clock.advance(30_000);
+    expect(states(pool)).toBe("usable");
+  });
+
+  it("that leads to another chain after a reconnection is kept out at once", async () => {
+    let chain = CHAIN_1;
+    const { pool, clock, reopen } = await startedPoolOf({ a: () => chain });
+    chain = '"result":"0x1092"';
+    reopen["a"]?.();
+    expect(states(pool)).toBe("checking");
+    await clock.advance(0);
+    expect(states(pool)).toBe("wrong chain");
+  });
+
+  it("says when it is asked whether it is of this chain, and is kept out at once if not", async () => {
+    let chain: string | Exchange = CHAIN_1;
+    const { pool, asked } = await startedPoolOf({ a: () => chain });
+    const [node] = pool.nodes as [Upstream];
+    const twice = [node.confirmIdentity(), node.confirmIdentity()];
+    expect([await Promise.all(twice), asked]).toEqual([[true, true], ["a eth_chainId"]]);
+    chain = '"error":{"code":-32601,"message":"no"}';
+    expect([await node.confirmIdentity(), states(pool)]).toEqual([false, "usable"]);
+    chain = '"result":"0x1092"';
+    expect([await node.confirmIdentity(), states(pool)]).toEqual([false, "wrong chain"]);
+  });
+});
+
 describe("a node that fails", () => {
   it.each<[string, Exchange | string]>([
     ["unreachable", DOWN],

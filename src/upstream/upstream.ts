@@ -85,6 +85,7 @@ export class Upstream {
     const connection = parts.connect(options, {
       clock: parts.clock,
       sizes: this.#sizes,
+      onReopened: () => this.#recheckIdentity(),
     });
     this.#requests = new NodeRequests({ network, upstream: name }, { ...parts, connection });
     this.announcements = new NodeAnnouncements(options, {
@@ -260,6 +261,11 @@ export class Upstream {
     const { batch } = this.capabilities;
     if (batch !== undefined) this.#sizes.limitTo(batch);
     this.#identity.check();
+  }
+
+  /** Asks the node once more which chain it is of. @returns Whether it has just told the chain of this network. */
+  confirmIdentity(): Promise<boolean> {
+    return this.#identity.confirm();
   }
 
   async close(): Promise<void> {

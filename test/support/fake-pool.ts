@@ -50,6 +50,8 @@ const POLICY = {
  * "node method", `counted` "node kind purpose", `logged` the log's messages.
  */
 export function poolOf(scripts: Record<string, Script>) {
+  /** Says, by the name of a node, that its socket is open again after a loss. */
+  const reopen: Record<string, () => void> = {};
   const logged: string[] = [];
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
   const clock = new FakeClock();
@@ -108,9 +110,13 @@ export function poolOf(scripts: Record<string, Script>) {
       upstreamAskedAgain: (_, why) => void askedAgain.push(why),
     },
     state: { get: async () => undefined, update: async () => ({ isChanged: true, texts: [] }) },
-    connect: ({ url }) => connectionTo(new URL(url).hostname.split(".")[0] ?? ""),
+    connect: ({ url }, { onReopened }) => {
+      const name = new URL(url).hostname.split(".")[0] ?? "";
+      reopen[name] = onReopened;
+      return connectionTo(name);
+    },
   });
-  return { pool, optionsOf, clock, asked, askedAgain, closedNodes, counted, logged };
+  return { pool, optionsOf, clock, asked, askedAgain, closedNodes, counted, logged, reopen };
 }
 
 /** The pool after its first check of the nodes; `outcome` is the result or the error of a call, as text. */

@@ -38,6 +38,7 @@ export class ModelNode {
     this.isOnOtherBranch = isOnOtherBranch;
   };
   readonly isMissing = (): boolean => false;
+  readonly confirmIdentity = async (): Promise<boolean> => true;
   readonly announcements = {
     canSubscribe: false,
     watchHeads: async (): Promise<boolean> => false,

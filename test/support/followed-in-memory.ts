@@ -35,7 +35,14 @@ export class OddNode {
   odd: Odd = () => undefined;
   model: GeneratedChain;
   readonly isMissing = (): boolean => false;
-  readonly noteHead = (): void => undefined;
+  /** Whether the node tells the chain id of the network. */
+  isOfNetwork = true;
+  /** Whether the follower said last that the node is on another branch. */
+  isOnOtherBranch = false;
+  readonly confirmIdentity = async (): Promise<boolean> => this.isOfNetwork;
+  readonly noteHead = (_: unknown, isOnOtherBranch: boolean): void => {
+    this.isOnOtherBranch = isOnOtherBranch;
+  };
   readonly announcements = {
     canSubscribe: false,
     watchHeads: async (): Promise<boolean> => false,
@@ -178,7 +185,7 @@ export function followInMemory(
   const nothing = (): undefined => undefined;
   const metrics = {
     ...{ blockProven: nothing, proofFailed: nothing, blockTooLarge: nothing },
-    ...{ blockPartOdd: nothing, headMoved: nothing },
+    ...{ blockPartOdd: nothing, headMoved: nothing, otherChainRefused: nothing },
     followed: (_: string, now: typeof gauges) => void Object.assign(gauges, now),
   };
   const prover = new Prover({ network: "n", mode: proof, chainId }, { store, log, metrics });
@@ -196,6 +203,7 @@ export function followInMemory(
       ...{ store, dialect: blockDialect, source, prover, clock, log, metrics },
       nodes: usable as never,
       isComplete: () => usable().length === nodes.length,
+      isStrict: () => prover.isStrict,
       writing: { prepare: async () => undefined, why: () => undefined },
       onConfirmed: () => confirmed.push(store.tables.head?.hash),
       onLive: nothing,

@@ -18,6 +18,8 @@ type ConnectParts = {
   readonly turns?: Pick<Turns, "next"> | undefined;
   /** The batch sizes over HTTP; left out: each call goes by itself. */
   readonly sizes?: BatchSizes | undefined;
+  /** A callback: a socket is open again after a loss; never called over HTTP, which has no lasting socket. */
+  readonly onReopened?: (() => void) | undefined;
 };
 
 /** Makes a connection over WebSocket (`ws:`, `wss:`), IPC (`ipc:`) or HTTP, without a socket before the first call. */

@@ -20,6 +20,8 @@ import {
 type ConversationParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   readonly open: (listener: WireListener) => Wire;
+  /** A callback: a socket is open again after a loss. Behind it may be another node. */
+  readonly onReopened?: (() => void) | undefined;
 };
 
 /** The pause between the loss of a socket and the next attempt to open one; calls in between fail at once. */
@@ -34,6 +36,7 @@ export class Conversation implements Connection {
   #wire: Wire | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #mayConnectAt = 0;
+  #wasOpen = false;
   #isClosed = false;
   readonly #timeoutMs: number;
   readonly #parts: ConversationParts;
@@ -124,6 +127,8 @@ export class Conversation implements Connection {
   #begin(wire: Wire): void {
     this.#pauseMs = FIRST_PAUSE_MS;
     for (const { json } of this.#pending.values()) wire.send(json);
+    if (this.#wasOpen) this.#parts.onReopened?.();
+    this.#wasOpen = true;
   }
 
   #receive(body: Buffer): void {

@@ -17,10 +17,19 @@ import { type ArrivingMemory, WholeBody } from "./whole-body.ts";
 
 export const ipcConnection = (
   options: ConnectionOptions,
-  { clock, memory }: { clock: Pick<Clock, "after" | "now">; memory?: ArrivingMemory | undefined },
+  {
+    clock,
+    memory,
+    onReopened,
+  }: {
+    clock: Pick<Clock, "after" | "now">;
+    memory?: ArrivingMemory | undefined;
+    onReopened?: (() => void) | undefined;
+  },
 ): Conversation =>
   new Conversation(options, {
     clock,
+    onReopened,
     open: (listener) => openWire({ ...options, memory }, listener),
   });
 

@@ -15,6 +15,7 @@ type WebSocketParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   /** Counts the bytes of messages while they arrive. */
   readonly memory?: ArrivingMemory | undefined;
+  readonly onReopened?: (() => void) | undefined;
 };
 
 export const webSocketConnection = (
@@ -23,6 +24,7 @@ export const webSocketConnection = (
 ): Conversation =>
   new Conversation(options, {
     clock: parts.clock,
+    onReopened: parts.onReopened,
     open: (listener) => openWire(options, listener, parts),
   });
 

@@ -23,12 +23,13 @@ afterEach(async () => {
 
 function connectionTo(url: string, headers: Record<string, string> = {}) {
   const clock = new FakeClock();
+  let reopened = 0;
   const connection = webSocketConnection(
     { url, headers, connections: 1, timeoutMs: 60_000, responseBytes: 1_000 },
-    { clock },
+    { clock, onReopened: () => void (reopened += 1) },
   );
   undo.push(() => connection.close());
-  return { clock, connection };
+  return { clock, connection, reopened: () => reopened };
 }
 
 const wsNode = async (answer: WebSocketAnswer, options = {}) => {
@@ -65,13 +66,15 @@ describe("a WebSocket that is lost", () => {
     const { url } = await wsNode((socket, id, seen) =>
       seen.length < 3 ? seen.length === 2 && socket.terminate() : echo(socket, id, seen),
     );
-    const { connection, clock } = connectionTo(url);
+    const { connection, clock, reopened } = connectionTo(url);
     const calls = [connection.send(call(1), never), connection.send(call(2), never)];
     expect(await Promise.all(calls)).toEqual(calls.map(() => lost("connection closed")));
     expect(clock.waiting).toBe(0);
     expect(await connection.send(call(3), never)).toEqual(lost("waiting to reconnect"));
     await clock.advance(100);
+    expect(reopened()).toBe(0);
     expect((await connection.send(call(4), never)).kind).toBe("answered");
+    expect(reopened()).toBe(1);
   });
 
   it("takes no more calls once the node has said goodbye", async () => {

@@ -1,7 +1,7 @@
 // Many requests over one TLS connection, however the caller cuts them into records: HTTP/1.1 pipelines and HTTP/2
 // streams, with upgrades and ends of one direction behind them. Each request gets its own answer, and the process goes on.
 import { once } from "node:events";
-import { connect, type TLSSocket } from "node:tls";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
@@ -70,7 +70,7 @@ describe.skipIf(!hasOpenssl)("over one TLS connection", () => {
     const socket = connect({
       ...{ host: "127.0.0.1", port: Number(new URL(gateway.url).port) },
       ...{ rejectUnauthorized: false, allowHalfOpen: true, ALPNProtocols: [...protocols] },
-    } as Parameters<typeof connect>[0]);
+    } as ConnectionOptions);
     let text = "";
     socket.setNoDelay().on("error", () => undefined);
     socket.on("data", (data) => {
@@ -286,7 +286,7 @@ describe.skipIf(!hasOpenssl)("over one TLS connection", () => {
 });
 
 /** A frame (RFC 9113 §4.1). */
-function frame(type: number, flags: number, id: number, payload = Buffer.alloc(0)): Buffer {
+function frame(type: number, flags: number, id: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
   head.writeUInt8(type, 3);

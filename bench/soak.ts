@@ -56,7 +56,7 @@ const keys = [
 const world = await openWorld([shape], { perSecond, seed, keys }, { nodes });
 const [network] = world.networks as [Network];
 const target = { url: world.gateway.url, network: "network-1", key: ATTACKERS_KEY };
-/** What an attacker was given that was not for it. */
+/** Answers that the attacker was given, and that were not for it. */
 const breaches = new Set<string>();
 const attacker = new Attacker({
   target: { ...target, localAddress: "127.0.0.2" },

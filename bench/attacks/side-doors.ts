@@ -3,6 +3,8 @@ import type { Attack, AttackTarget } from "./attack.ts";
 import { answerTo, overAndOver, postBytes, upgradeBytes } from "./sockets.ts";
 
 const AT_ONCE = 8;
+/** The gateway keeps a connection open whose requests were all right: a new one replaces it. */
+const COMES_AGAIN_AFTER_MS = 200;
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}';
 
 export const sideDoors: Attack = {
@@ -10,7 +12,11 @@ export const sideDoors: Attack = {
   run: (target, signal) => {
     const packets = packetsOf(target);
     return overAndOver(AT_ONCE, signal, (turn) =>
-      answerTo(target, packets[turn % packets.length] ?? "", signal),
+      answerTo(
+        target,
+        packets[turn % packets.length] ?? "",
+        AbortSignal.any([signal, AbortSignal.timeout(COMES_AGAIN_AFTER_MS)]),
+      ),
     );
   },
 };

@@ -25,7 +25,7 @@ const PRESET = 1_000;
 const LAG = 12;
 const QUOTA = "monthly quota exceeded, retry in 60m0s";
 const MB = 2 ** 20;
-/** What the third node says to everything but its identity. */
+/** The results that the third node gives in turn; only its identity is right. */
 const ODD: readonly string[] = [
   ...[
     "null",

@@ -130,8 +130,9 @@ function judge(all: readonly Look[]): string[] {
   const flaws = all.map(({ tally }) => flawsText(otherFlaws(tally))).filter((text) => text !== "");
   const requests = all.reduce((sum, { tally }) => sum + tally.requests, 0);
   const refused = all.reduce((sum, { tally }) => sum + turnedAway(tally), 0);
-  // Memory depends on the present attack, so the comparison takes whole rounds of all attacks.
-  const round = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
+  // Memory depends on the present attack, so the comparison takes whole rounds of all attacks, or halves of a shorter run.
+  const whole = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
+  const round = Math.max(1, Math.min(whole, Math.floor(judged.length / 2)));
   const grew = (read: (look: Look) => number) => growthOf(meansOf(judged.map(read), round));
   const memory = grew(({ ownMemoryBytes }) => ownMemoryBytes / 2 ** 20);
   const files = grew(({ descriptors, callers }) => descriptors - callers);

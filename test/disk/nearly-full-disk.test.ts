@@ -92,7 +92,7 @@ describe.skipIf(!disk)("a nearly full disk", () => {
       if (error) reasons.add(error.message);
       else for (const log of logs as unknown[]) told.hear(log);
     };
-    for (let round = 0; round < atDepth(16, 160); round += 1) {
+    for (let round = 0; round < atDepth(16, 48); round += 1) {
       room.fill(ROOM[round % ROOM.length]);
       if (round % 4 === 3) chain.reorganise(1, 2);
       else chain.extend(2);

@@ -28,7 +28,7 @@ const long = globSync([
   "test/cli/identify.test.ts",
   "test/console/*.test.ts",
   "test/devnet/devnet.test.ts",
-  "test/disk/{damaged,full-disk}.test.ts",
+  "test/disk/{damaged,full-disk,nearly-full-disk}.test.ts",
   "test/epochs/{clients,failover,old-node}.test.ts",
   "test/filters/survival.test.ts",
   "test/fleet/{limits,redis-away,rolling-restart,servers}.test.ts",

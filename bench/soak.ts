@@ -1,6 +1,6 @@
 // Half an hour of callers while nodes fail at random and a hostile caller attacks: memory and open files must not
-// grow. `--minutes 30`, `--seed 1`, `--calm` without the attacker. The exit code is 1 when one of them grew, an answer
-// was wrong, or a health check was late.
+// grow. `--minutes 30`, `--seed 1`, `--per-second 150`, `--calm` without the attacker. The exit code is 1 when one of
+// them grew, an answer was wrong, a health check was late, an attack succeeded, or the process was replaced.
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { growthOf, meansOf } from "../test/faults/growth.ts";
@@ -21,7 +21,6 @@ type Look = Reading & {
   readonly attack: string;
 };
 
-const PER_SECOND = 150;
 const LOOK_MS = 10_000;
 /** One attack lasts about as long as the interval between two looks. */
 const ATTACK_MS = 9_500;
@@ -31,6 +30,8 @@ const MOST_HEALTH_MS = 1_000;
 const TURNED_AWAY = "the gateway has too many answers waiting";
 const MOST_TURNED_AWAY = 0.05;
 const ATTACKERS_KEY = "attackers-key";
+const BOUND_KEY = "bound-key";
+const CONTRACT = `0x${"11".repeat(20)}`;
 /** The first minutes do not count: the heap finds its size. */
 const WARM_UP_MINUTES = 5;
 
@@ -38,24 +39,34 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "30" },
     seed: { type: "string", default: `${Date.now() % 1_000_000}` },
+    "per-second": { type: "string", default: "150" },
     calm: { type: "boolean", default: false },
   },
 });
 const minutes = Number(values.minutes);
 const seed = Number(values.seed);
+const perSecond = Number(values["per-second"]);
 
 const nodes = new Nodes({ seed, blockMs: 1_000 });
 const shape = { nodes: 4, isFollowed: true };
-const keys = [{ name: "attacker", key: ATTACKERS_KEY }];
-const world = await openWorld([shape], { perSecond: PER_SECOND, seed, keys }, { nodes });
+const keys = [
+  { name: "attacker", key: ATTACKERS_KEY },
+  { name: "bound", key: BOUND_KEY, contracts: [CONTRACT] },
+];
+const world = await openWorld([shape], { perSecond, seed, keys }, { nodes });
 const [network] = world.networks as [Network];
 const target = { url: world.gateway.url, network: "network-1", key: ATTACKERS_KEY };
+/** Answers that the attacker was given, and that were not for it. */
+const breaches = new Set<string>();
 const attacker = new Attacker({
   target: { ...target, localAddress: "127.0.0.2" },
-  eachMs: ATTACK_MS,
+  ...{ eachMs: ATTACK_MS, seed, key: BOUND_KEY, contract: CONTRACT },
+  adminUrl: new URL(world.gateway.metricsUrl).origin,
+  onBreach: (what) => void breaches.add(what),
 });
+const { pid } = world.gateway.process;
 const health = new HealthCheck({ url: `${world.gateway.url}/healthz` });
-console.log(`seed ${seed}, ${minutes} minutes, ${PER_SECOND} requests a second`);
+console.log(`seed ${seed}, ${minutes} minutes, ${perSecond} requests a second`);
 
 try {
   network.load.start();
@@ -119,8 +130,9 @@ function judge(all: readonly Look[]): string[] {
   const flaws = all.map(({ tally }) => flawsText(otherFlaws(tally))).filter((text) => text !== "");
   const requests = all.reduce((sum, { tally }) => sum + tally.requests, 0);
   const refused = all.reduce((sum, { tally }) => sum + turnedAway(tally), 0);
-  // Memory depends on the present attack, so the comparison takes whole rounds of all attacks.
-  const round = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
+  // Memory depends on the present attack, so the comparison takes whole rounds of all attacks, or halves of a shorter run.
+  const whole = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
+  const round = Math.max(1, Math.min(whole, Math.floor(judged.length / 2)));
   const grew = (read: (look: Look) => number) => growthOf(meansOf(judged.map(read), round));
   const memory = grew(({ ownMemoryBytes }) => ownMemoryBytes / 2 ** 20);
   const files = grew(({ descriptors, callers }) => descriptors - callers);
@@ -129,6 +141,8 @@ function judge(all: readonly Look[]): string[] {
       `descriptors without callers' ${files.mean.toFixed(0)} ${signed(files.growth)}`,
   );
   return [
+    ...[...breaches].map((what) => `breach: ${what}`),
+    ...deaths(),
     ...flaws.map((text) => `not right: ${text}`),
     ...all
       .filter(({ healthMs }) => healthMs > MOST_HEALTH_MS)
@@ -137,6 +151,17 @@ function judge(all: readonly Look[]): string[] {
     ...(memory.growth > Math.max(8, memory.mean * 0.05) ? ["memory grew"] : []),
     ...(files.growth > Math.max(20, files.mean * 0.2) ? ["open files grew"] : []),
   ];
+}
+
+/** A gateway of one process starts once: it says so when it starts again after an error. */
+function deaths(): string[] {
+  const { process: main, log } = world.gateway;
+  const starts = log.filter(({ msg }) => msg === "listening").length;
+  const errors = log.filter(({ msg }) => msg === "an unexpected error").length;
+  const isSame = main.pid === pid && main.exitCode === null && main.signalCode === null;
+  return isSame && starts === 1 && errors === 0
+    ? []
+    : [`the process is not the one that started: ${starts} starts, ${errors} unexpected errors`];
 }
 
 function isTurnedAway(why: string): boolean {

@@ -87,7 +87,7 @@ it("lists slow and failed calls", () => {
 });
 
 it("never writes what a node wrote to steer the terminal, and fits the terminal", () => {
-  const nasty = "\u001b]0;title\u0007\u001b[2J\u009b31m\u202ered\nline";
+  const nasty = "\u001b]0;title\u0007\u001b[2J\u009b31m\u202e\u2067\u061c\u200fred\u2069\nline";
   const ill = { ...network, isReady: false, whyNotReady: nasty };
   const lines = topLines({ ...status, networks: [ill] }, nasty, {
     ...{ ...options, columns: 40, rows: 5 },

@@ -32,10 +32,9 @@ export function topLines(
 
 type Line = { readonly text: string; readonly isIll?: boolean };
 
-/** Replaces control characters, since a node's text could control the terminal with them. */
+/** Replaces control characters and marks for the direction of writing: a node's text could steer the terminal by them. */
 const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced
-  stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
+  stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
 
 const NETWORK_HEADER = [
   ...["NETWORK", "HEAD", "AGE", "CALLS/S", "STORE", "MERGED", "HERE", "NODES", "P50", "P99"],

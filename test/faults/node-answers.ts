@@ -25,6 +25,7 @@ export function nodeAnswer(view: NodeView, method: string, params: readonly unkn
     const block = blockAt(view, params[1] ?? "latest");
     return block ? `"result":"${stateOf(method, params[0], block.hash)}"` : HEADER_NOT_FOUND;
   }
+  if (method === "eth_estimateGas") return quoted(params[0]);
   if (method === "eth_sendRawTransaction") return `"result":"${transactionHash(params[0])}"`;
   if (method === "eth_chainId") return `"result":"0x${CHAIN_ID.toString(16)}"`;
   const json = answerOf(view as GeneratedChain, method, params);
@@ -40,6 +41,13 @@ export function stateOf(method: string, subject: unknown, blockHash: string): st
   const digest = createHash("sha256").update(`${method} ${about} ${blockHash}`).digest("hex");
   const isQuantity = method === "eth_getBalance" || method === "eth_getTransactionCount";
   return isQuantity ? `0x1${digest.slice(0, 12)}` : `0x${digest}`;
+}
+
+/** A revert in the caller's own words, as contracts revert with a text that they were given. */
+function quoted(call: unknown): Answer {
+  const { data = "0x" } = Object(call) as { readonly data?: string };
+  const message = `execution reverted: ${Buffer.from(String(data).slice(2), "hex")}`;
+  return `"error":${JSON.stringify({ code: 3, message, data })}`;
 }
 
 const HEADER_NOT_FOUND: Answer = '"error":{"code":-32000,"message":"header not found"}';

@@ -1,13 +1,22 @@
 // A disk of a few megabytes that a test can fill: a tmpfs of its own, which only root may mount.
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export type SmallDisk = {
   readonly path: string;
-  /** Uses up all room. */
-  fill(): void;
+  /** Uses up all room, but for so many bytes. */
+  fill(leaving?: number): void;
   /** Frees the room. */
   empty(): void;
   remove(): void;
@@ -29,7 +38,10 @@ export function mountSmallDisk(megabytes: number): SmallDisk | undefined {
   const filler = join(path, "filler");
   return {
     path,
-    fill: () => fillUp(filler),
+    fill: (leaving = 0) => {
+      fillUp(filler);
+      truncateSync(filler, Math.max(0, statSync(filler).size - leaving));
+    },
     empty: () => rmSync(filler, { force: true }),
     remove: () => {
       execFileSync("umount", ["-l", path]);

@@ -247,7 +247,7 @@ describe("no output tells a secret", () => {
       form: fc.constantFrom(...FORMS),
       spelling: fc.constantFrom(...SPELLINGS),
       method: fc.constantFrom(...METHODS),
-      network: fc.constantFrom("main", "agreed", "sockets", "followed", "lies"),
+      network: fc.constantFrom("main", "agreed", "sockets", "lies"),
     });
     // First those that leave the nodes usable: each must have been told to a caller.
     for (const form of FORMS.slice(0, HARMLESS))
@@ -273,11 +273,12 @@ describe("no output tells a secret", () => {
     });
     const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
-    while (!text.includes("\n\n")) text += (await reader?.read())?.value ?? "";
+    const kinds = ["false answer", "failed proof", "disagreement"];
+    // An event comes each second; the first ones may have other contents.
+    while (!kinds.every((kind) => text.includes(kind)) || !text.endsWith("\n\n"))
+      text += (await reader?.read())?.value ?? "";
     await reader?.cancel();
     expect(text).toContain('"evidence":[{');
-    for (const kind of ["false answer", "failed proof", "disagreement"])
-      expect(text).toContain(kind);
     expect(leaks([text])).toEqual([]);
   });
 

@@ -16,7 +16,7 @@ const NO_BATCHES =
 
 /**
  * Returns the text of the whole response body, or undefined to write the response itself.
- * Calls come one by one; the node itself answers eth_chainId with 1.
+ * Calls come one by one; the node itself answers eth_chainId, with 1 unless `chainId` says otherwise.
  */
 type Script = (call: NodeCall, response: ServerResponse) => string | undefined;
 
@@ -34,13 +34,14 @@ export async function startScriptedNode(
   script: Script,
   port = 0,
   takesBatches = false,
+  chainId = (): string => "0x1",
 ): Promise<ScriptedNode> {
   const calls: NodeCall[] = [];
   const server = createServer(async (request, response) => {
     const call = JSON.parse(await textOf(request)) as NodeCall;
     if (Array.isArray(call) && !takesBatches) return void response.end(NO_BATCHES);
     calls.push(...[call].flat());
-    const body = call.method === "eth_chainId" ? result(call, '"0x1"') : script(call, response);
+    const body = call.method === "eth_chainId" ? result(call, `"${chainId()}"`) : script(call, response);
     if (body === undefined) return;
     response.writeHead(200, { "content-type": "application/json" }).end(body);
   });

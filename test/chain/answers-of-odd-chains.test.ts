@@ -24,6 +24,8 @@ import { until } from "../support/processes.ts";
 const UNLISTED = 424_242;
 const WINDOW = 16;
 const BLOCKS = 60;
+/** The longest time until a chain is followed above the odd block, with many others on a busy machine. */
+const LONGEST_MS = 30_000;
 
 type Story = {
   readonly seed: number;
@@ -52,7 +54,7 @@ const story: fc.Arbitrary<Story> = fc.record({
 
 /** Errors that docs/errors.md lists for an answer that the gateway does not have. */
 const SAYS_WHY =
-  /^(no upstream (could answer|gave this block in a form that can be proven|has the receipts of this block, and so its logs|is available for this network)|upstream timeout)/;
+  /^(no upstream (could answer|gave this block in a form that can be proven|has the receipts of this block, and so its logs|is available for this network)|upstream timeout|the chain changes faster than it can be read, try again)/;
 
 type World = {
   readonly name: string;
@@ -106,7 +108,8 @@ function questionsTo({ chain, random, odd }: World, head: number): Asked[] {
   const { model } = chain;
   const numbers = [head, head - random.below(WINDOW), random.below(head), Math.min(odd, head)];
   const questions: Asked[] = [];
-  const ask = (method: string, ...params: unknown[]): void => void questions.push({ method, params });
+  const ask = (method: string, ...params: unknown[]): void =>
+    void questions.push({ method, params });
   for (const number of numbers) {
     const block = model.block(number);
     const height = toQuantity(number);
@@ -134,7 +137,7 @@ describe("an odd chain", () => {
   let worlds: readonly World[];
 
   beforeAll(async () => {
-    worlds = await Promise.all(fc.sample(story, atDepth(6, 48)).map(makeWorld));
+    worlds = await Promise.all(fc.sample(story, atDepth(6, 24)).map(makeWorld));
     gateway = await startGatewayProcess({ networks: Object.fromEntries(worlds.map(settingsOf)) });
   });
   afterAll(async () => {
@@ -157,12 +160,28 @@ describe("an odd chain", () => {
     return error ? -1 : Number(result);
   };
 
+  /** Whether no node that has the odd block gives it in a proper form: then it is passed on as the nodes give it. */
+  const isUnusable = ({ told, servers }: World): boolean =>
+    told.unusable !== null &&
+    (told.of === "all" || servers.filter(({ isWhole }) => isWhole).length < 2);
+
+  const isAbout = (truth: unknown, number: number): boolean => {
+    const { number: own, blockNumber = own } = Object(truth) as Record<string, unknown>;
+    return Number(blockNumber) === number;
+  };
+
+  /** The answers that are wrong, in words. */
+  const wrong: string[] = [];
+
   const compare = (world: World, asked: Asked, { result, error }: Envelope): void => {
     const { chain, told } = world;
-    if (error) return expect(error.message, JSON.stringify({ asked, told })).toMatch(SAYS_WHY);
     const truth = JSON.parse(chain.truth(asked) ?? "null") as unknown;
-    if (isDeepStrictEqual(result, truth)) return;
-    expect({ asked, told, result }).toEqual({ asked, told, result: truth });
+    if (isUnusable(world) && isAbout(truth, world.odd)) return;
+    if (error ? SAYS_WHY.test(error.message) : isDeepStrictEqual(result, truth)) return;
+    const [got, want] = [error ?? result, truth].map((value) =>
+      JSON.stringify(value).slice(0, 200),
+    );
+    wrong.push(JSON.stringify({ asked, told, got, want }));
   };
 
   const askRound = async (world: World): Promise<void> => {
@@ -218,18 +237,26 @@ describe("an odd chain", () => {
     await Promise.all(
       worlds.map(async (world) => {
         const { model } = world.chain;
-        await until(`${world.name} has a head`, async () => (await headOf(world)) === model.head.number);
+        await until(
+          `${world.name} has a head`,
+          async () => (await headOf(world)) === model.head.number,
+        );
         const filters = await openFilters(world);
         await askRound(world);
         growOdd(world);
         for (let round = 0; round < 3; round += 1) await askRound(world);
         model.extend(2);
-        await until(`${world.name} goes on`, async () => {
-          await askRound(world);
-          return (await headOf(world)) === model.head.number;
-        });
-        await until(`the filters of ${world.name} go on`, () => filters.areThere());
+        await until(
+          `${world.name} goes on: ${JSON.stringify(world.told)}`,
+          async () => {
+            await askRound(world);
+            return (await headOf(world)) === model.head.number;
+          },
+          LONGEST_MS,
+        );
+        await until(`the filters of ${world.name} go on`, () => filters.areThere(), LONGEST_MS);
       }),
     );
+    expect(wrong).toEqual([]);
   });
 });

@@ -41,7 +41,8 @@ function logsBefore(model: GeneratedChain, { transactionHash }: Fields): number 
 
 const UNKNOWN_TYPE = "0x7f";
 /** Whether the transaction is of a type that the gateway does not know: every other one is. */
-const isForeign = (hash: unknown): boolean => Number.parseInt(String(hash).at(-1) ?? "", 16) % 2 === 0;
+const isForeign = (hash: unknown): boolean =>
+  Number.parseInt(String(hash).at(-1) ?? "", 16) % 2 === 0;
 
 /** What each chain does in its own way, in the answers of all its nodes. */
 const OWN = {
@@ -115,18 +116,24 @@ export class OddChain {
 /** What a node may lack, or do, of its own: changes its answers about blocks below `keptFrom`. */
 const LACKS = {
   nothing: () => (told) => told,
-  "receipts of old blocks": (keptFrom) => (told, { method }) =>
-    method.includes("Receipt") && isBelow(told, keptFrom) ? null : told,
-  "old receipts, and says []": (keptFrom) => (told, { method }) => {
-    if (!method.includes("Receipt") || !isBelow(told, keptFrom)) return told;
-    return method === "eth_getTransactionReceipt" ? null : [];
-  },
-  "old logs": (keptFrom) => (told, { method }) =>
-    method === "eth_getLogs"
-      ? (told as Fields[]).filter((log) => Number(log["blockNumber"]) >= keptFrom)
-      : told,
-  "the order of logs": () => (told, { method }) =>
-    method === "eth_getLogs" ? (told as Fields[]).toReversed() : told,
+  "receipts of old blocks":
+    (keptFrom) =>
+    (told, { method }) =>
+      method.includes("Receipt") && isBelow(told, keptFrom) ? null : told,
+  "old receipts, and says []":
+    (keptFrom) =>
+    (told, { method }) => {
+      if (!method.includes("Receipt") || !isBelow(told, keptFrom)) return told;
+      return method === "eth_getTransactionReceipt" ? null : [];
+    },
+  "old logs":
+    (keptFrom) =>
+    (told, { method }) =>
+      method === "eth_getLogs" && isBelow(told, keptFrom) ? [] : told,
+  "the order of logs":
+    () =>
+    (told, { method }) =>
+      method === "eth_getLogs" ? (told as Fields[]).toReversed() : told,
   "all but its first block": () => (told) => told,
 } satisfies Record<string, (keptFrom: number) => (told: unknown, asked: Asked) => unknown>;
 
@@ -141,6 +148,8 @@ export const lacks = Object.keys(LACKS) as Lack[];
 /** A node of an odd chain, over HTTP. */
 export class OddServer {
   url = "";
+  /** Whether the node has the newest blocks. */
+  readonly isWhole: boolean;
   /** The answers about a block that cannot be taken in. */
   odd: Odd = () => undefined;
   readonly #server: Server;
@@ -154,15 +163,18 @@ export class OddServer {
   ) {
     this.#chain = chain;
     this.#node = new OddNode("node", chain.model);
-    if (options.lack === "all but its first block") this.#node.lag = "stopped";
+    this.isWhole = options.lack !== "all but its first block";
+    if (!this.isWhole) this.#node.lag = "stopped";
     this.#change = LACKS[options.lack](options.keptFrom);
     this.#server = createServer(async (request, response) => {
       const body = JSON.parse(await textOf(request)) as NodeCall | NodeCall[];
-      const answers = [body].flat().map((call) =>
-        call.method === "eth_chainId"
-          ? result(call, `"${toQuantity(options.chainId)}"`)
-          : this.#answer(call),
-      );
+      const answers = [body]
+        .flat()
+        .map((call) =>
+          call.method === "eth_chainId"
+            ? result(call, `"${toQuantity(options.chainId)}"`)
+            : this.#answer(call),
+        );
       if (answers.includes(undefined)) return; // the node is silent
       const text = Array.isArray(body) ? `[${answers.join(",")}]` : answers[0];
       response.writeHead(200, { "content-type": "application/json" }).end(text);
@@ -190,7 +202,9 @@ export class OddServer {
     const params = [first === "latest" ? toQuantity(head) : first, ...rest];
     const truth = this.#chain.truth({ method, params });
     if (truth === undefined) return missing(call);
-    const told = JSON.stringify(this.#change(this.#known(JSON.parse(truth), head), { method, params }));
+    const told = JSON.stringify(
+      this.#change(this.#known(JSON.parse(truth), head), { method, params }),
+    );
     const odd = this.odd({ method, params, honest: told });
     if (odd === "silent") return undefined;
     if (odd?.kind === "failed") return failure(call, `{"code":-32000,"message":"${odd.reason}"}`);

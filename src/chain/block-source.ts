@@ -15,10 +15,7 @@ import type { IngestBlock, IngestedBlock, IngestOutcome, ProvenSoFar } from "./w
 
 export type BlockSourceParts = {
   readonly ingest: IngestBlock;
-  readonly prover: Pick<
-    Prover,
-    "rules" | "judge" | "isStrict" | "acceptForeignHeaders"
-  >;
+  readonly prover: Pick<Prover, "rules" | "judge" | "isStrict" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while the pool still tries some for the first time. */
   readonly allNodes: () => readonly AskedUpstream[] | undefined;
   readonly clock: Pick<Clock, "now" | "sleep" | "after">;
@@ -203,7 +200,8 @@ export class BlockSource {
     // A block in another form, or of a chain whose encoding is not known, contradicts nothing that is proven.
     const isRefused = prover.isStrict || (answer.kind === "refuted" && !UNREADABLE.has(part));
     if (isRefused) this.#refused.add(name);
-    if (isRefused || answer.kind === "refuted") this.#report(node, { part, reason }, { number, hash });
+    if (isRefused || answer.kind === "refuted")
+      this.#report(node, { part, reason }, { number, hash });
     return { kind: "failed", part, reason, hash, isRefused };
   }
 

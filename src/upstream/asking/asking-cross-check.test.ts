@@ -46,6 +46,13 @@ describe("an answer that one node alone is not believed in", () => {
     expect(log.at(-1)).toBe("refused: missing trie node");
   });
 
+  it.each(["null", "[]"])("is also %s of a node that lags, whatever the call", async (nothing) => {
+    const nodes = [{ isBehind: true, says: [result(nothing)] }, { says: [result("2")] }];
+    const { log, outcome } = scriptedCall(nodes, {});
+    await outcome;
+    expect(log.at(-1)).toBe("2");
+  });
+
   it("does not count instead of that of a node that lags, when the better ones fail", async () => {
     const nodes = [{}, {}, { isBehind: true, says: [result("3")] }];
     const { log, clock, answer } = scriptedCall(nodes, crossChecksNull);

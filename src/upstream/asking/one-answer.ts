@@ -1,5 +1,7 @@
 // Plans a call for which one upstream's answer is enough. The plan asks another upstream when an attempt fails (a
 // retry), when it is slow (a hedge), and when its answer needs a second opinion (a cross-check).
+import { OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
+import { isNull } from "../../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import { wordsOf } from "../error-dialects/learned-words.ts";
 import type { RefusedReply, Reply } from "../reply.ts";
@@ -144,7 +146,8 @@ export class OneAnswer {
   }
 
   #weigh(reply: FinalReply, attempt: Attempt, now: number): Decision {
-    const isBelieved = this.#isBelieved(reply);
+    const isTooEarly = this.#isTooEarly(reply, attempt);
+    const isBelieved = !isTooEarly && this.#isBelieved(reply);
     if (isBelieved && this.#isUnknown(reply))
       return this.#check?.isBelieved
         ? this.#settle(this.#check.reply)
@@ -153,10 +156,16 @@ export class OneAnswer {
     if (!this.#check || (isBelieved && !this.#check.isBelieved)) {
       const time = { usualMs: this.#usualMs, now, sinceMs: this.#check?.sinceMs ?? now };
       this.#check = new CrossCheck(reply, { order: attempt.order, isBelieved }, time);
-      if (!isBelieved && this.#check.isPerhapsAll)
+      if (!isBelieved && this.#check.isPerhapsAll && !isTooEarly)
         this.#candidates.dropOpen(this.#question.traits.workKind);
     }
     return isBelieved ? this.#wait() : this.#askNext("cross-check", now);
+  }
+
+  /** Whether a node that lags says that there is nothing: it cannot deny what other nodes may have. */
+  #isTooEarly(reply: FinalReply, { upstream }: Attempt): boolean {
+    if (reply.kind !== "result" || !this.#question.traits.isRepeatable) return false;
+    return saysNothing(reply.json) && this.#view.isBehind(upstream);
   }
 
   /** A call that may not be repeated ends with the words of its first upstream, whoever chose them. */
@@ -326,6 +335,10 @@ export const isCrossChecked = (
 ): boolean =>
   (reply.kind === "refused" && (reply.lacks !== undefined || isDoubted(reply))) ||
   (isUncertain?.(reply) ?? false);
+
+const saysNothing = (json: Buffer): boolean =>
+  isNull(json) || (json[0] === OPEN_BRACKET && json.length === EMPTY_LIST_BYTES);
+const EMPTY_LIST_BYTES = 2;
 
 /** Whether a refusal says that its node is unable to answer, in words that prove nothing. */
 export const isDoubted = (reply: FinalReply): boolean =>

@@ -94,11 +94,15 @@ function logsOf(chain: GeneratedChain, filter: Filter): string[] {
   const { blockHash, fromBlock = "latest", toBlock = "latest" } = filter;
   if (blockHash) return matching(at(chain, blockHash), filter);
   const found: string[] = [];
-  const last = at(chain, toBlock)?.number ?? -1;
-  for (let number = at(chain, fromBlock)?.number ?? 0; number <= last; number += 1)
+  const last = Math.min(heightOf(chain, toBlock), chain.head.number);
+  for (let number = heightOf(chain, fromBlock); number <= last; number += 1)
     found.push(...matching(chain.block(number), filter));
   return found;
 }
+
+/** Also of a height that the chain left out. */
+const heightOf = (chain: GeneratedChain, reference: string): number =>
+  at(chain, reference)?.number ?? Number(reference);
 
 const matching = (block: GeneratedBlock | undefined, filter: Filter): string[] =>
   (block?.logs ?? []).filter((log) => matches(log, filter)).map((log) => log.json);

@@ -20,12 +20,14 @@ const receipts = JSON.parse(receiptsJson) as unknown[];
 
 /** Fetches the head from a node whose replies about receipts are changed. */
 async function fetchedFrom(
-  told: { byBlock?: unknown; one?: unknown },
+  told: { byBlock?: unknown; one?: unknown; block?: unknown },
   terms: ReceiptTerms = "needed",
 ) {
   const asked: string[] = [];
   const replyOf = (method: string, paramsJson: string): Reply => {
     const given = method === "eth_getTransactionReceipt" ? told.one : told.byBlock;
+    if (method === "eth_getBlockByHash" && told.block !== undefined)
+      return { kind: "result", json: Buffer.from(JSON.stringify(told.block)) };
     const isTold = method.includes("Receipt") && given !== undefined;
     if (isTold && (given === REFUSED || given === MISSING)) return given as Reply;
     const json = isTold ? JSON.stringify(given) : answerOf(chain, method, JSON.parse(paramsJson));
@@ -100,3 +102,9 @@ it.each([7, {}, [7], receipts.with(3, 7)])(
     expect((await fetchedFrom({ byBlock }, "if held")).kind).toBe("garbage");
   },
 );
+
+it("a block with the hashes of its transactions is no garbage: the node cannot give more", async () => {
+  const block = { ...JSON.parse(blockJson), transactions: signed.map(({ hash }) => hash) };
+  expect((await fetchedFrom({ block })).kind).toBe("failed");
+  expect((await fetchedFrom({ block: { ...block, transactions: [7] } })).kind).toBe("garbage");
+});

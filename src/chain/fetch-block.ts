@@ -85,7 +85,7 @@ async function fetchReceipts(
   parts: FetchParts,
 ): Promise<GivenReceipts | NoReceipts | Failure> {
   const transactions = hashesOf(block);
-  if (!transactions) return garbage("a block without its transactions");
+  if (!transactions) return withoutTransactions(block);
   if (transactions.length === 0) return readReceipts(EMPTY, 0, parts.terms);
   const given = await receiptsByBlock(block, node, parts);
   if (given?.kind === "result") {
@@ -96,6 +96,12 @@ async function fetchReceipts(
   // A node that gave too few receipts most likely has no others, so it is asked for one receipt before it is asked for all.
   return receiptsOneByOne(transactions, given ? 1 : AT_ONCE, parts);
 }
+
+/** A node that gives hashes in place of whole transactions tells no lie: its block can only not be proven and stored. */
+const withoutTransactions = ({ transactions }: ParsedBlock): Failure =>
+  Array.isArray(transactions) && transactions.every(isHash)
+    ? { kind: "failed", reason: "the node gives only the hashes of a block's transactions" }
+    : garbage("a block without its transactions");
 
 /** The reply of the first method that the node has; undefined when it has none of them, or refused them all. */
 async function receiptsByBlock(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fetchProven, type ProvingParts, upstreamCallsFor } from "./proven-blocks.ts";
+import { checkClaims, fetchProven, type ProvingParts, upstreamCallsFor } from "./proven-blocks.ts";
 
 function fetching(options: { lacks?: boolean; inStore?: boolean; found?: unknown } = {}) {
   const paid: string[] = [];
@@ -9,10 +9,12 @@ function fetching(options: { lacks?: boolean; inStore?: boolean; found?: unknown
       blockAt: () => (options.inStore ? block : undefined),
       blockOf: () => (options.inStore ? block : undefined),
       fetch: async () => block,
+      logsOf: () => [],
     },
     context: {
       isMissing: () => options.lacks ?? false,
       payFor: async (method: string) => void paid.push(method),
+      upstreamCallsLeft: 100,
     },
   } as unknown as ProvingParts;
   return { parts, paid };
@@ -56,4 +58,19 @@ describe("a block that is fetched to prove logs", () => {
       });
     },
   );
+});
+
+describe("logs that stand beside a caught node's answer", () => {
+  const logs = Buffer.from(JSON.stringify([{ blockNumber: "0x7", logIndex: "0x0" }]));
+  const outline = { transactions: 1 };
+  const check = (proof: string) =>
+    checkClaims(logs, {} as never, fetching({ found: { proof, outline }, inStore: true }).parts);
+
+  it.each(["full", "partial"])("are refuted by a block whose proof is %s", async (proof) => {
+    await expect(check(proof)).rejects.toMatchObject({ status: 502 });
+  });
+
+  it("are not refuted by a block of a chain whose hashes nobody can repeat", async () => {
+    await expect(check("none")).resolves.toBeUndefined();
+  });
 });

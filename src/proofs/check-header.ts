@@ -44,7 +44,7 @@ export function* checkWithdrawals(
 ): Work<PartProof> {
   const { withdrawalsRoot } = block;
   const hasNone = isAbsent(withdrawals) || (Array.isArray(withdrawals) && withdrawals.length === 0);
-  if (isAbsent(withdrawalsRoot) || rules.withdrawals === "storage root")
+  if (isAbsent(withdrawalsRoot) || (hasNone && rules.withdrawals === "storage root"))
     return hasNone ? proven : differs("withdrawals in a block without their root", fit);
   if (hasNone && sameHex(withdrawalsRoot, EMPTY_ROOT)) return proven;
   const computed = yield* withdrawalsRootOf(withdrawals);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { proveBlock } from "../../test/support/at-once.ts";
+import { GeneratedChain } from "../../test/support/generated-chain.ts";
 import { keccak256 } from "../evm/keccak.ts";
 import { headerHash } from "./check-header.ts";
 import type { Json } from "./json.ts";
@@ -72,6 +73,21 @@ describe("a header without its hash", () => {
       kind: "proven",
       odd: [{ part: "header hash" }],
     });
+  });
+});
+
+it("proves withdrawals by their root also where chains may keep something else in its place", () => {
+  const chain = new GeneratedChain({ seed: 5 });
+  chain.extend(6);
+  const ofHead = Array.from({ length: 6 }, (_, index) => chain.block(index + 1)?.blockJson ?? "");
+  const blocks = ofHead.map((json) => JSON.parse(json) as Json & { withdrawals: Json[] });
+  const block = blocks.find(({ withdrawals }) => withdrawals.length > 0) as (typeof blocks)[0];
+  const withoutOdd = { kind: "proven", odd: [] };
+  expect(proveBlock({ block }, { chainId: 10 })).toMatchObject(withoutOdd);
+  const [first, ...rest] = block.withdrawals;
+  const changed = { ...block, withdrawals: [{ ...first, amount: "0x7" }, ...rest] };
+  expect(proveBlock({ block: changed }, { chainId: 10 })).toMatchObject({
+    ...{ kind: "failed", part: "withdrawals root" },
   });
 });
 

@@ -357,7 +357,11 @@ export class Advance {
 
   #refuseChain({ number, hash }: Position, { leader: { name: upstream } }: AdvanceBy): void {
     const { log, metrics, store } = this.#parts;
-    this.#obstruct(number, `of ${upstream} is on a chain that shares no block with ours`, "refused");
+    this.#obstruct(
+      number,
+      `of ${upstream} is on a chain that shares no block with ours`,
+      "refused",
+    );
     this.#apart.add(upstream);
     metrics.otherChainRefused(this.#network, upstream);
     if (this.#told.has(upstream)) return;

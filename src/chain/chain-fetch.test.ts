@@ -17,7 +17,11 @@ it.each([
   model.extend(2 * WINDOW);
   const node = new ModelNode("node", model);
   const path = await mkdtemp(join(tmpdir(), "headgate-fetch-"));
-  const { chain, settled } = await followChain(model, { path, windowBlocks: WINDOW, nodes: [node] });
+  const { chain, settled } = await followChain(model, {
+    path,
+    windowBlocks: WINDOW,
+    nodes: [node],
+  });
   await settled();
   node.change = (honest) =>
     Number((honest as { number?: string } | null)?.number) === OLD

@@ -272,7 +272,10 @@ describe("a node that turns to another chain", () => {
 
   it.each(table)("$ahead blocks ahead is not followed: node $turns of $of", async (row) => {
     const model = chainOf(60);
-    const nodes = nodesOver(model, Array.from({ length: row.of }, () => "at head"));
+    const nodes = nodesOver(
+      model,
+      Array.from({ length: row.of }, () => "at head"),
+    );
     const world = follow(nodes);
     await world.pass(2_000);
     const turning = nodes[row.turns] as OddNode;
@@ -294,7 +297,10 @@ describe("a node that turns to another chain", () => {
     { isComplete: false, of: 2 },
   ])("is followed when no other node has ours: $isComplete, of $of", async (row) => {
     const model = chainOf(60);
-    const nodes = nodesOver(model, Array.from({ length: row.of }, () => "at head"));
+    const nodes = nodesOver(
+      model,
+      Array.from({ length: row.of }, () => "at head"),
+    );
     let usable = nodes;
     const world = follow(nodes, { usable: () => usable });
     await world.pass(2_000);
@@ -359,7 +365,10 @@ describe("a node that invents newer blocks beside nodes at our head", () => {
   it.each(table)("changes nothing: $how, node $liar of $of", async ({ how, liar, of: count }) => {
     const { ahead, odd } = claims[how] as (typeof claims)[string];
     const model = chainOf(60);
-    const nodes = nodesOver(model, Array.from({ length: count }, () => "at head"));
+    const nodes = nodesOver(
+      model,
+      Array.from({ length: count }, () => "at head"),
+    );
     const world = follow(nodes);
     await world.pass(2_000);
     const lying = nodes[liar] as OddNode;

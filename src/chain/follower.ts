@@ -13,9 +13,10 @@ import { chooseLeader, NodeHeads } from "./node-heads.ts";
 import { Progress } from "./progress.ts";
 import type { Position } from "./stored-block.ts";
 
-export type FollowedUpstream = IdentifiedUpstream & Pick<Upstream, "noteHead"> & {
-  readonly announcements: Pick<Upstream["announcements"], "canSubscribe" | "watchHeads">;
-};
+export type FollowedUpstream = IdentifiedUpstream &
+  Pick<Upstream, "noteHead"> & {
+    readonly announcements: Pick<Upstream["announcements"], "canSubscribe" | "watchHeads">;
+  };
 
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated" | "heads" | "metrics"> & {
   readonly metrics: AdvanceParts["metrics"] & Pick<Metrics, "followed">;

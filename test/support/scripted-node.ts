@@ -41,7 +41,8 @@ export async function startScriptedNode(
     const call = JSON.parse(await textOf(request)) as NodeCall;
     if (Array.isArray(call) && !takesBatches) return void response.end(NO_BATCHES);
     calls.push(...[call].flat());
-    const body = call.method === "eth_chainId" ? result(call, `"${chainId()}"`) : script(call, response);
+    const body =
+      call.method === "eth_chainId" ? result(call, `"${chainId()}"`) : script(call, response);
     if (body === undefined) return;
     response.writeHead(200, { "content-type": "application/json" }).end(body);
   });

@@ -26,7 +26,12 @@ function connectionTo(url: string, headers: Record<string, string> = {}) {
   let reopened = 0;
   const connection = webSocketConnection(
     { url, headers, connections: 1, timeoutMs: 60_000, responseBytes: 1_000 },
-    { clock, onReopened: () => void (reopened += 1) },
+    {
+      clock,
+      onReopened: () => {
+        reopened += 1;
+      },
+    },
   );
   undo.push(() => connection.close());
   return { clock, connection, reopened: () => reopened };

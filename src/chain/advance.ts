@@ -308,7 +308,8 @@ export class Advance {
 
   /**
    * Whether the store may leave its blocks for the leader's chain: the leader says now that it is of this network, and its
-   * chain contains our oldest block, or no other node's chain does. A head far above the others' is not believed. While some nodes cannot be asked, the claim must last.
+   * chain contains our oldest block, or no other node's chain does. A head far above the others' is not believed. While
+   * some nodes cannot be asked, the claim must last.
    */
   async #confirmLeaving(target: Position, by: AdvanceBy): Promise<boolean> {
     const { store, isComplete } = this.#parts;

@@ -239,7 +239,7 @@ export class Advance {
   async #startOver(target: Position, by: AdvanceBy): Promise<boolean> {
     const { store, signal } = this.#parts;
     const nodes = inOrder(by);
-    if (!(await this.#mayLeave(target, by))) return false;
+    if (!(await this.#confirmLeaving(target, by))) return false;
     const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
     if (!newest) return false;
     if (!(await this.#weigh(newest, by.nodes))) {
@@ -314,9 +314,10 @@ export class Advance {
 
   /**
    * Whether the store may leave its blocks for the leader's chain: the leader says now that it is of this network, and its
-   * chain contains our oldest block, or no other node's chain does. A head far above the others' is not believed. While some nodes cannot be asked, the claim must last.
+   * chain contains our oldest block, or no other node's chain does. A head far above the others' is not believed. While
+   * some nodes cannot be asked, the claim must last.
    */
-  async #mayLeave(target: Position, by: AdvanceBy): Promise<boolean> {
+  async #confirmLeaving(target: Position, by: AdvanceBy): Promise<boolean> {
     const { store, isComplete } = this.#parts;
     const { head } = store.tables;
     if (!(await by.leader.confirmIdentity())) {
@@ -340,8 +341,8 @@ export class Advance {
   }
 
   /**
-   * Which node's chain contains the oldest block of our window: the leader's, another one's, or none. "unclear": another
-   * one's, and the leader tells none at that height.
+   * Finds the node whose chain contains the oldest block of our window: the leader, another one, or none. "unclear": another
+   * one, and the leader tells no block at that height.
    */
   async #whoHasTail(by: AdvanceBy): Promise<"leader" | "other" | "unclear" | "nobody"> {
     const { tables } = this.#parts.store;

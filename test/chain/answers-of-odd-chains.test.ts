@@ -171,7 +171,7 @@ describe("an odd chain", () => {
       servers.filter(({ isWhole }) => isWhole).length < 2);
 
   const isAbout = (truth: unknown, number: number): boolean => {
-    const { number: own, blockNumber = own } = Object(truth) as Record<string, unknown>;
+    const { number: own, blockNumber = own } = Object([truth].flat()[0]) as Record<string, unknown>;
     return Number(blockNumber) === number;
   };
 

@@ -8,6 +8,7 @@ import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { type AnswerJson, isNull, ownedJson, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
+import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import {
   type BlockOutline,
   type FixedPointer,
@@ -117,6 +118,14 @@ async function oldReceipt(
 
 type Asking = Pick<CallContext, "ask">;
 
+/** A node that removed the receipts of a block tells none, as of an empty block, or null, as of an unknown one. */
+const BY_NONE: CrossCheckRule = {
+  name: "no receipts",
+  isUncertain: (reply) =>
+    BY_NULL.isUncertain(reply) || (reply.kind === "result" && reply.json.equals(NONE)),
+};
+const NONE = Buffer.from("[]");
+
 /** How many calls for one block are in flight at the same time, so that they do not fill the upstream's queue. */
 const AT_ONCE = 16;
 const ATTEMPTS = 2;
@@ -130,8 +139,7 @@ async function receiptsOf(pointer: FixedPointer, context: Asking): Promise<RawJs
   const paramsJson = JSON.stringify([pointedText(pointer)]);
   for (const dialect of DIALECTS) {
     try {
-      // A node that removed the receipts of a block tells them as those of an unknown one.
-      return await nullWhenUnknown(context.ask(dialect, paramsJson, { crossCheck: BY_NULL }));
+      return await nullWhenUnknown(context.ask(dialect, paramsJson, { crossCheck: BY_NONE }));
     } catch (thrown) {
       if (!isMethodMissing(thrown)) throw thrown;
     }

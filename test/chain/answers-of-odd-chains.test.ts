@@ -30,7 +30,7 @@ const LONGEST_MS = 30_000;
 type Story = {
   readonly seed: number;
   readonly way: OwnWay;
-  /** What each further node lacks, and where the node that has everything stands among them. */
+  /** The lacks of the further nodes, and where the node that has everything stands among them. */
   readonly others: readonly Lack[];
   readonly place: number;
   /** Whether the node that has everything gives logs from the newest to the oldest. */
@@ -137,7 +137,7 @@ describe("an odd chain", () => {
   let worlds: readonly World[];
 
   beforeAll(async () => {
-    worlds = await Promise.all(fc.sample(story, atDepth(6, 24)).map(makeWorld));
+    worlds = await Promise.all(fc.sample(story, atDepth(4, 24)).map(makeWorld));
     gateway = await startGatewayProcess({ networks: Object.fromEntries(worlds.map(settingsOf)) });
   });
   afterAll(async () => {
@@ -160,13 +160,18 @@ describe("an odd chain", () => {
     return error ? -1 : Number(result);
   };
 
-  /** Whether no node that has the odd block gives it in a proper form: then it is passed on as the nodes give it. */
+  /**
+   * Whether the odd block may be passed on as a node gives it: no node has a proper one, or the network passes through
+   * for long, since a node without the block leaves it open whether headers hash in an unknown way.
+   */
   const isUnusable = ({ told, servers }: World): boolean =>
     told.unusable !== null &&
-    (told.of === "all" || servers.filter(({ isWhole }) => isWhole).length < 2);
+    (told.of === "all" ||
+      told.way === "blocks of its own hash" ||
+      servers.filter(({ isWhole }) => isWhole).length < 2);
 
   const isAbout = (truth: unknown, number: number): boolean => {
-    const { number: own, blockNumber = own } = Object(truth) as Record<string, unknown>;
+    const { number: own, blockNumber = own } = Object([truth].flat()[0]) as Record<string, unknown>;
     return Number(blockNumber) === number;
   };
 

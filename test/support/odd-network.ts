@@ -44,7 +44,7 @@ const UNKNOWN_TYPE = "0x7f";
 const isForeign = (hash: unknown): boolean =>
   Number.parseInt(String(hash).at(-1) ?? "", 16) % 2 === 0;
 
-/** What each chain does in its own way, in the answers of all its nodes. */
+/** The ways of chains that all their nodes show in their answers. */
 const OWN = {
   nothing: () => (item) => item,
   "log indexes that begin anew": (model) => (item) =>
@@ -113,7 +113,7 @@ export class OddChain {
   }
 }
 
-/** What a node may lack, or do, of its own: changes its answers about blocks below `keptFrom`. */
+/** The ways of single nodes: each changes answers, those that lack something about blocks below `keptFrom`. */
 const LACKS = {
   nothing: () => (told) => told,
   "receipts of old blocks":

@@ -53,6 +53,14 @@ describe("an answer that one node alone is not believed in", () => {
     expect(log.at(-1)).toBe("2");
   });
 
+  it("is also something uncertain, where the first answer was nothing", async () => {
+    const doubtsAll = { options: { crossCheck: { name: "all", isUncertain: () => true } } };
+    const nodes = [{ says: [result("[]")] }, { says: [result("[7]")] }];
+    const { log, outcome } = scriptedCall(nodes, doubtsAll);
+    await outcome;
+    expect(log.at(-1)).toBe("[7]");
+  });
+
   it("does not count instead of that of a node that lags, when the better ones fail", async () => {
     const nodes = [{}, {}, { isBehind: true, says: [result("3")] }];
     const { log, clock, answer } = scriptedCall(nodes, crossChecksNull);

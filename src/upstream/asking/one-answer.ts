@@ -153,7 +153,7 @@ export class OneAnswer {
         ? this.#settle(this.#check.reply)
         : this.#doubt(reply, attempt, now);
     if (isBelieved && !this.#isHasty(attempt)) return this.#settle(reply);
-    if (!this.#check || (isBelieved && !this.#check.isBelieved)) {
+    if (!this.#check || (!this.#check.isBelieved && (isBelieved || this.#isMore(reply)))) {
       const time = { usualMs: this.#usualMs, now, sinceMs: this.#check?.sinceMs ?? now };
       this.#check = new CrossCheck(reply, { order: attempt.order, isBelieved }, time);
       if (!isBelieved && this.#check.isPerhapsAll && !isTooEarly)
@@ -166,6 +166,17 @@ export class OneAnswer {
   #isTooEarly(reply: FinalReply, { upstream }: Attempt): boolean {
     if (reply.kind !== "result" || !this.#question.traits.isRepeatable) return false;
     return saysNothing(reply.json) && this.#view.isBehind(upstream);
+  }
+
+  /** Whether a result says something where the one that is cross-checked says that there is nothing. */
+  #isMore(reply: FinalReply): boolean {
+    const first = this.#check?.reply;
+    return (
+      first?.kind === "result" &&
+      reply.kind === "result" &&
+      saysNothing(first.json) &&
+      !saysNothing(reply.json)
+    );
   }
 
   /** A call that may not be repeated ends with the words of its first upstream, whoever chose them. */

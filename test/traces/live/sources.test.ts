@@ -18,9 +18,8 @@ import {
   type WatchedChain,
 } from "./watched-chain.ts";
 
-/** A precompile has no steps, and revm does not tell the cost of a self-destruct. */
-const isTopUntold = ({ truth: { top } }: Watched): boolean =>
-  top.isPrecompile || top.selfDestruct !== undefined;
+/** revm does not tell the cost of a self-destruct. */
+const isTopUntold = ({ truth: { top } }: Watched): boolean => top.selfDestruct !== undefined;
 
 const ways: readonly Way[] = [
   {

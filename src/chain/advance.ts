@@ -123,7 +123,10 @@ export class Advance {
   /** Why the chain cannot be extended to the heads of the nodes; undefined again after a chain update. */
   get obstacle(): Obstacle | undefined {
     const [first, ...others] = this.#obstacles.values();
-    return others.reduce((before, next) => (before && comesFirst(before, next) ? before : next), first);
+    return others.reduce(
+      (before, next) => (before && comesFirst(before, next) ? before : next),
+      first,
+    );
   }
 
   /** Extends the stored chain up to the target. @returns false when the node's blocks could not be fetched or used. */

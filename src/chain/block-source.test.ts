@@ -202,7 +202,10 @@ describe("the same, asked of several nodes", () => {
 type Answer = "proven" | "odd" | "garbage" | "lie" | "away";
 
 /** A source over nodes a, b …, which give block 7 like this; `names` has the name of each node that was asked. */
-function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "available") {
+function oddSource(
+  answers: readonly Answer[],
+  { mode = "available", settlesAt = 0 }: { mode?: "available" | "strict"; settlesAt?: number } = {},
+) {
   const clock = new FakeClock();
   const log = pino({ level: "silent" });
   const nodes = answers.map((_, index) => ({ name: "abc"[index] }) as AskedUpstream);
@@ -239,18 +242,20 @@ function oddSource(answers: readonly Answer[], mode: "available" | "strict" = "a
   const source = new BlockSource(
     { network: "n", limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 } },
     {
-      ...{ ingest, prover, clock, log, metrics, allNodes: () => nodes },
+      ...{ ingest, prover, clock, log, metrics },
+      allNodes: () => (clock.now() < settlesAt ? undefined : nodes),
       onLie: (name) => lies.push(name),
     },
   );
   const fetch = async () => {
     const { signal } = new AbortController();
-    const found = await source.fetch({ number: 7 }, nodes, signal);
+    const known = clock.now() < settlesAt ? nodes.slice(0, 1) : nodes;
+    const found = await source.fetch({ number: 7 }, known, signal);
     return found.kind === "found"
       ? (found.record.outline as unknown as { givenBy: string }).givenBy
       : found;
   };
-  return { source, fetch, names, lies };
+  return { source, fetch, names, lies, clock };
 }
 
 describe("a block with an odd part", () => {
@@ -269,6 +274,16 @@ describe("a block with an odd part", () => {
     expect(lies).toEqual(liar < 0 ? [] : ["abc"[liar]]);
   });
 
+  it.each([
+    { settlesAt: 300, want: "b" },
+    { settlesAt: 60_000, want: "a" },
+  ])("waits a second for nodes that are still unknown: until $settlesAt", async (each) => {
+    const { fetch, clock } = oddSource(["odd", "proven"], each);
+    const fetching = fetch();
+    for (let passed = 0; passed < 1_500; passed += 50) await clock.advance(50);
+    expect(await fetching).toBe(each.want);
+  });
+
   it("costs no second call once the other node gave it no better", async () => {
     const { fetch, names, source } = oddSource(["odd", "odd"]);
     await fetch();
@@ -280,7 +295,7 @@ describe("a block with an odd part", () => {
   });
 
   it("is refused in the mode strict", async () => {
-    expect(await oddSource(["odd"], "strict").fetch()).toMatchObject({
+    expect(await oddSource(["odd"], { mode: "strict" }).fetch()).toMatchObject({
       ...{ kind: "unproven", isRefused: true },
     });
   });

@@ -51,6 +51,8 @@ const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
 /** How many other nodes are asked for a block that has an odd part, and for how long, in milliseconds. */
 const MOST_ASKED_FOR_BETTER = 3;
 const BETTER_WITHIN_MS = 1_000;
+/** How often it is looked whether all nodes are known, in milliseconds. */
+const LOOK_AGAIN_MS = 50;
 
 export class BlockSource {
   /** Pairs of a node and a block of that node whose proof failed. */
@@ -155,7 +157,8 @@ export class BlockSource {
       }
       if (answer.kind !== "ingested" && answer.kind !== "refuted") continue;
       const found = this.#check(reference, answer, { node, isOld });
-      if (found.kind === "taken") return this.#best(found, [...unasked], terms);
+      if (found.kind === "taken")
+        return this.#best(found, () => this.#othersThan(nodes, [...unasked], signal), terms);
       if (found.part === "header hash") foreign.push({ hash: found.hash, node });
       failure.unproven(found.isRefused, `${found.part}: ${found.reason}`);
     }
@@ -166,7 +169,7 @@ export class BlockSource {
       const again = await this.#ingest({ hash: agreed.hash }, agreed.node, terms);
       if (again.kind === "ingested" || again.kind === "refuted") {
         const found = this.#check(reference, again, { node: agreed.node, isOld });
-        if (found.kind === "taken") return this.#best(found, [], terms);
+        if (found.kind === "taken") return this.#best(found, async () => [], terms);
       }
     }
     return failure.outcome;
@@ -208,14 +211,16 @@ export class BlockSource {
   /** The block as the node gave it, or as another node gives it with fewer odd parts. */
   async #best(
     taken: Taken,
-    unasked: readonly AskedUpstream[],
+    findOthers: () => Promise<readonly AskedUpstream[]>,
     terms: FetchedUnder,
   ): Promise<Found> {
     const odd = taken.proof?.odd ?? [];
     let best = taken;
-    const others = unasked.slice(0, MOST_ASKED_FOR_BETTER);
-    if (odd.length > 0 && others.length > 0 && this.#odd.mayBeBetterElsewhere(odd)) {
-      const given = await this.#givenBy(others, taken.record.hash, terms);
+    const mayBeBetter = odd.length > 0 && this.#odd.mayBeBetterElsewhere(odd);
+    const others = mayBeBetter ? await findOthers() : [];
+    if (others.length > 0) {
+      const asked = others.slice(0, MOST_ASKED_FOR_BETTER);
+      const given = await this.#givenBy(asked, taken.record.hash, terms);
       best = given.reduce((least, each) => (doubts(each) < doubts(least) ? each : least), taken);
       if (best !== taken) this.#odd.betterElsewhere(odd);
       else if (given.length > 0) this.#odd.noBetterElsewhere(odd);
@@ -224,6 +229,22 @@ export class BlockSource {
     const block = String(record.outline.number);
     this.#odd.note(proof?.odd ?? [], { block, upstream: node.name });
     return { kind: "found", record };
+  }
+
+  /** The nodes that may give a block better. Soon after a start some nodes are not known yet, so they are waited for. */
+  async #othersThan(
+    nodes: readonly AskedUpstream[],
+    unasked: readonly AskedUpstream[],
+    signal: Signal,
+  ): Promise<readonly AskedUpstream[]> {
+    const { allNodes, clock } = this.#parts;
+    for (let waited = 0; !allNodes() && waited < BETTER_WITHIN_MS; waited += LOOK_AGAIN_MS) {
+      await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
+      if (signal.aborted) break;
+    }
+    const names = new Set(nodes.map(({ name }) => name));
+    const later = (allNodes() ?? []).filter(({ name }) => !names.has(name));
+    return [...unasked, ...later];
   }
 
   /** The block as each of the nodes gives it, of those that give it soon. */

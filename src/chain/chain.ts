@@ -407,7 +407,8 @@ export class Chain implements ChainWriter {
     const theirs = await Promise.all(
       nodes.map((node) => this.#parts.dialect.readPosition(number, node, this.#closing.signal)),
     );
-    return theirs.some((position) => position && position.hash !== hash);
+    // For a height without a block, some nodes give the block before it.
+    return theirs.some((position) => position?.number === number && position.hash !== hash);
   }
 
   #ifStored(hash: string, receipts: ReceiptTerms): { hash: string } | undefined {

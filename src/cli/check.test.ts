@@ -23,12 +23,23 @@ chain.extend(40);
 let folder: string;
 let node: ScriptedNode;
 let single: ScriptedNode;
+let odd: ScriptedNode;
+let liar: ScriptedNode;
 
 const answered = (call: NodeCall): string => {
   if (call.method === "web3_clientVersion") return result(call, '"Scripted/v1.2"');
   const json = answerOf(chain, call.method, call.params);
   return json === undefined ? missing(call) : result(call, json);
 };
+
+/** A node whose blocks have other members. */
+const startChangedNode = (members: object): Promise<ScriptedNode> =>
+  startScriptedNode((call) => {
+    const text = answered(call);
+    if (!call.method.startsWith("eth_getBlockBy")) return text;
+    const { result: honest } = JSON.parse(text);
+    return result(call, JSON.stringify(honest && { ...honest, ...members }));
+  });
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "headgate-check-cli-"));
@@ -39,9 +50,11 @@ beforeAll(async () => {
     true,
   );
   single = await startScriptedNode(answered);
+  odd = await startChangedNode({ mixHash: undefined });
+  liar = await startChangedNode({ extraData: "0x1234" });
 });
 afterAll(async () => {
-  await Promise.all([node.close(), single.close()]);
+  await Promise.all([node, single, odd, liar].map((each) => each.close()));
   await rm(folder, { recursive: true });
 });
 
@@ -85,6 +98,20 @@ describe("headgate check", () => {
     expect(code).toBe(1);
     expect(stdout).toContain("✗ main / one: is on chain 1, but the configuration says 5");
     expect(stdout).not.toContain("batches");
+  });
+
+  it("tells what is odd of the newest block and of an old one", async () => {
+    const { stdout } = await run([{ name: "one", url: odd.url }]);
+    for (const number of [chain.head.number, chain.head.number / 2])
+      expect(stdout).toContain(`    block ${number} is odd: header hash (says 0x`);
+    const honest = await run([{ name: "one", url: node.url }]);
+    expect(honest.stdout).not.toContain("odd");
+  });
+
+  it("tells of a block that its own hashes refute", async () => {
+    const { code, stdout } = await run([{ name: "one", url: liar.url }]);
+    expect(stdout).toContain("does not fit its own hashes, and would be refused: header hash (");
+    expect(code).toBe(0);
   });
 
   it("says whether a shared state can be reached, and needs none", async () => {

@@ -24,6 +24,7 @@ import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { requestJson } from "../upstream/reply.ts";
 import { answersText, askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS } from "./identify.ts";
+import { oddBlockLines } from "./odd-blocks.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
 
 type Print = (line: string) => void;
@@ -129,6 +130,8 @@ async function checkUpstream(
       ...{ connection, clock: systemClock, traitsOf: traitsOf(settings.family) },
     });
     const lines = renderInspection(name, found);
+    if (found.kind === "usable" && settings.family === "evm" && settings.proof !== "off")
+      lines.push(...(await oddBlockLines({ ...settings, head: found.head.number }, connection)));
     if (found.kind !== "usable" || !upstream.url.startsWith("http"))
       return { found, takesBatches: undefined, lines };
     const batches = await takesBatchesOf(settings.family, connection);

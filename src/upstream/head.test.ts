@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { CrossCheckRule } from "./asking/call-options.ts";
 import { Head, HeadWatch } from "./head.ts";
+import type { Pool } from "./pool.ts";
 import type { Reply } from "./reply.ts";
 
 const never = () => new AbortController().signal;
@@ -22,6 +24,29 @@ function headOver(family: "evm" | "conflux", ...answers: string[]) {
   );
   return { head, asked };
 }
+
+describe("a head that is lower than the highest one seen", () => {
+  it("is asked of another node", async () => {
+    const rules: CrossCheckRule[] = [];
+    const answers = ['"0x10"', '"0x10"'];
+    const call = async (...[, , , options]: Parameters<Pool["call"]>): Promise<Buffer> => {
+      if (options?.crossCheck) rules.push(options.crossCheck);
+      return Buffer.from(answers.shift() ?? "null");
+    };
+    const head = new Head({ family: "evm" }, { upstream: { call } });
+    await head.loneView(never).latest();
+    await head.loneView(never).latest();
+    const [, rule] = rules;
+    const isUncertain = (json: string) =>
+      rule?.isUncertain({ kind: "result", json: Buffer.from(json) });
+    expect(['"0xf"', '"0x10"', '"0x11"', '"?"'].map(isUncertain)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
 
 describe("the view of a batch", () => {
   it("asks once, and is one and the same for all its members", async () => {

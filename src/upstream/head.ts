@@ -8,6 +8,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type Family, GATEWAY_CALLS } from "../namespaces/known-method.ts";
 import type { Pool } from "./pool.ts";
+import type { Reply } from "./reply.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** The view of the head that methods get: `HeadView` in methods/method.ts. */
@@ -70,7 +71,13 @@ export class Head {
   }
 
   async #ask(signal: Signal): Promise<number> {
-    const number = numberIn(parsed(await this.#upstream.call(...this.#calls.head, signal)));
+    const [method, paramsJson] = this.#calls.head;
+    // A node that lags answers, too, while the others cannot: it does not make the head go back by itself.
+    const isUncertain = (reply: Reply): boolean =>
+      reply.kind === "result" && (numberIn(parsed(reply.json)) ?? this.#known) < this.#known;
+    const crossCheck = { name: "heads", isUncertain };
+    const json = await this.#upstream.call(method, paramsJson, signal, { crossCheck });
+    const number = numberIn(parsed(json));
     // A head that is no number is of no use.
     if (number === undefined) throw errors.upstreamsFailed();
     this.#known = Math.max(this.#known, number);

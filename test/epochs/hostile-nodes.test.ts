@@ -255,6 +255,6 @@ it("subscriptions that nobody reads take little memory, and delay nobody", async
     await settled();
   }
   const after = await memory(gateway.process.pid ?? 0);
-  expect(after.own - before.own).toBeLessThan(100 * MB);
+  expect(after.own - before.own).toBeLessThan(200 * MB); // unread, the logs alone would take hundreds of MB
   for (const socket of sockets) socket.terminate();
 });

@@ -190,7 +190,7 @@ describe("a filter", () => {
     nodes = [await startGeneratedNode(chain)];
     await start();
     const { error } = await ask(url, "eth_getFilterChanges", [id]);
-    expect(error).toEqual({ code: -32000, message: "filter not found" });
+    expect(error).toMatchObject({ code: -32000, message: "filter not found" });
     expect((await ask(url, "eth_uninstallFilter", [id])).result).toBe(false);
   });
 

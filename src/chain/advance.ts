@@ -443,7 +443,10 @@ export class Advance {
       branch.push(...next);
       // A reorg is applied in one update, so the head never becomes lower in between.
       const last = branch.at(-1)?.outline.number ?? 0;
-      if (last < Math.min(head.number, target.number) && asked < target.number) continue;
+      if (last < Math.min(head.number, target.number)) {
+        if (asked < target.number) continue;
+        return false;
+      }
       const update = planUpdate(from, branch.map(linkOf), onto);
       if (!update) return this.#retryFromParent(branch[0], { head, fork: onto, target }, by);
       await this.#apply(update.removed, branch);

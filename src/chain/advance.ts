@@ -489,6 +489,10 @@ export class Advance {
       // A block of the stored chain has the parent's number; otherwise that number is at most one less.
       next = { hash: parentHash, number: tables.outline(parentHash)?.number ?? number - 1 };
     }
+    // Nodes give blocks by hash that a reorg has dropped meanwhile: to take them would make the head go back.
+    const { dialect, signal } = this.#parts;
+    const there = await dialect.readPosition(target.number, by.leader, signal);
+    if (there?.hash !== target.hash) return false;
     const stored = this.#parts.store.tables.head;
     const update = stored && planUpdate(stored, branch.map(linkOf), next);
     if (!update || tables.hashAt(next.number) !== next.hash) return false;

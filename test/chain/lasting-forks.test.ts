@@ -15,8 +15,12 @@ import { SocketCaller } from "../support/socket-caller.ts";
 type Log = { readonly blockHash: string; readonly blockNumber: string };
 type Head = { readonly number: string; readonly hash: string; readonly parentHash: string };
 
-/** The leading node changes so often. */
-const TURNS = atDepth(6, 60);
+/**
+ * The leading node changes so often. A turn makes both branches about nine blocks longer. The window must keep the block
+ * where they parted: the gateway refuses a branch that lacks the oldest block of the window while another node has it.
+ */
+const TURNS = atDepth(6, 20);
+const WINDOW_BLOCKS = 500;
 /** A leader is so many blocks ahead at the end of its turn. */
 const LEAD = 3;
 const ACCOUNT = `0x${"11".repeat(20)}`;
@@ -45,7 +49,7 @@ beforeEach(async () => {
   gateway = await startGatewayProcess({
     networks: {
       main: {
-        ...{ family: "evm", chainId: 1, window: { blocks: 500 } },
+        ...{ family: "evm", chainId: 1, window: { blocks: WINDOW_BLOCKS } },
         upstreams: nodes.map((node, index) => ({ name: `node-${index}`, url: node.url })),
       },
     },

@@ -14,6 +14,9 @@ import { until } from "../support/processes.ts";
 import { hasRedis, startRedis } from "../support/redis-server.ts";
 import { KEY_OF_0_1_0, unpackDataOf010 } from "./packed.ts";
 
+/** The format of a state that a newer version wrote. */
+const NEWER = String(STATE_FORMAT + 1);
+
 let anvil: AnvilNode | undefined;
 let folder: string;
 const data = (...path: string[]): string => join(folder, "data", ...path);
@@ -93,14 +96,16 @@ describe("data of an older version", () => {
 describe("data of a newer version", () => {
   it("a state is refused, and left as it is", async () => {
     const state = new LmdbState({ path: data("_state") });
-    await state.update([FORMAT_KEY], () => [String(STATE_FORMAT + 1)]);
+    await state.update([FORMAT_KEY], () => [NEWER]);
     await state.close();
     const { code, stderr } = await refusal();
     expect(stderr).toMatch(
-      /^data: the state in .*_state is of format 3, .* formats up to 2: .*upgrading\.md\)\n$/,
+      new RegExp(
+        `^data: the state in .*_state is of format ${NEWER}, .* formats up to ${STATE_FORMAT}: .*upgrading\\.md\\)\n$`,
+      ),
     );
     expect(code).toBe(1);
-    expect(await formatOfState()).toBe("3");
+    expect(await formatOfState()).toBe(NEWER);
   });
 
   it.each([1, 2])("a store is refused, and left as it is, with %d processes", async (processes) => {
@@ -121,16 +126,13 @@ describe("data of a newer version", () => {
     async () => {
       const redis = await startRedis();
       const state = { state: `${redis.url}` };
-      const format = [
-        "hset",
-        "{headgate:format}:texts",
-        FORMAT_KEY,
-        String(STATE_FORMAT + 1),
-      ] as const;
+      const format = ["hset", "{headgate:format}:texts", FORMAT_KEY, NEWER] as const;
       await redis.command(...format);
       expect(await refusal(state)).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/^state: the shared state under headgate is of format 3, /),
+        stderr: expect.stringMatching(
+          new RegExp(`^state: the shared state under headgate is of format ${NEWER}, `),
+        ),
       });
       await redis.command("flushall");
       await redis.kill();

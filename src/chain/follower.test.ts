@@ -148,6 +148,20 @@ describe("a block that cannot be taken in", () => {
     expect(world.head()?.hash).toBe(model.head.hash);
   });
 
+  it.each([0, 500, 1_000, 1_500])(
+    "is passed through when two nodes have it and say nothing, although one was asked before: %i ms",
+    async (phaseMs) => {
+      const model = chainOf(59);
+      const nodes = nodesOver(model, ["at head", "at head"]);
+      const world = follow(nodes);
+      for (const node of nodes) node.odd = UNUSABLE["silence about receipts"]?.(59) as Odd;
+      await world.pass(2_000 + phaseMs);
+      model.extend(1); // block 59
+      await world.pass(3 * BLOCK_MS);
+      expect(world.follower.whyStopped).toContain("in time");
+    },
+  );
+
   it("of a new network whose every block is garbage: it passes through from the start", async () => {
     const model = chainOf(60);
     const [node] = nodesOver(model, ["at head"]) as [OddNode];

@@ -324,7 +324,7 @@ export class Follower {
     if (this.#parts.isStrict()) return false;
     if (this.#progress.isOutnumbered) return false;
     if (!obstacle) return this.#progress.isVeryLate;
-    if (obstacle.kind === "refused" || obstacle.kind === "lag") return false;
+    if (obstacle.kind === "refused") return false;
     // One node names a head that nobody gives, and another node has our head: there is no newer block to be missed.
     return obstacle.kind !== "claimed" || !this.#progress.isConfirmed;
   }

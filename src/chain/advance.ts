@@ -59,19 +59,19 @@ export type Obstacle = {
   readonly reason: string;
   /**
    * `refused`: a lie is the reason, another chain, or the mode `strict`: then the head stays, and calls do not go to the
-   * nodes. `missing`:
-   * no node gave the block, or its height has none. `claimed`: no node gave the target itself, so perhaps there is none.
-   * `odd`: the block cannot be taken in. `lag`: the node that was followed is far below our head.
+   * nodes. `missing`: no node gave the block, or its height has none. `claimed`: no node gave the target itself, so perhaps
+   * there is none. `odd`: the block cannot be taken in. `lag`: the node that was followed is far below our head; this
+   * ends an attempt, and is no reason why the chain does not reach other nodes.
    */
   readonly kind: "refused" | "missing" | "claimed" | "odd" | "lag";
 };
 
-/** Whether an obstacle is the reason rather than another: a lagging or lying node does not hide what stops the others. */
+/** Whether an obstacle is the reason rather than another: a lying node does not hide what stops the others. */
 const comesFirst = (one: Obstacle, other: Obstacle): boolean => {
   const [rank, otherRank] = [RANKS.indexOf(one.kind), RANKS.indexOf(other.kind)];
   return rank === otherRank ? one.block < other.block : rank < otherRank;
 };
-const RANKS: readonly Obstacle["kind"][] = ["odd", "missing", "claimed", "refused", "lag"];
+const RANKS: readonly Obstacle["kind"][] = ["odd", "missing", "claimed", "refused"];
 
 /** How many blocks are fetched at the same time when the chain is behind. */
 const AT_ONCE = 8;
@@ -166,7 +166,8 @@ export class Advance {
     const isThere = (await this.#reach(target, by)) || (await this.#stepOver(target, by));
     if (!isThere) this.#obstruct(target.number, "does not link to the stored chain", "odd");
     this.#obstacles.delete(by.leader.name);
-    if (!isThere && this.#met) this.#obstacles.set(by.leader.name, this.#met);
+    if (!isThere && this.#met && this.#met.kind !== "lag")
+      this.#obstacles.set(by.leader.name, this.#met);
     const names = by.nodes.map(({ name }) => name);
     for (const name of this.#obstacles.keys())
       if (!names.includes(name)) this.#obstacles.delete(name);

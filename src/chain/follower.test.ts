@@ -148,6 +148,43 @@ describe("a block that cannot be taken in", () => {
     expect(world.head()?.hash).toBe(model.head.hash);
   });
 
+  it.each([0, 500, 1_000, 1_500])(
+    "is passed through when two nodes have it and say nothing, although one was asked before: %i ms",
+    async (phaseMs) => {
+      const model = chainOf(59);
+      const nodes = nodesOver(model, ["at head", "at head"]);
+      const world = follow(nodes);
+      for (const node of nodes) node.odd = UNUSABLE["silence about receipts"]?.(59) as Odd;
+      await world.pass(2_000 + phaseMs);
+      model.extend(1); // block 59
+      await world.pass(3 * BLOCK_MS);
+      expect(world.follower.whyStopped).toContain("in time");
+    },
+  );
+
+  it.each([3, 4])(
+    "is passed through although a node lags: %i blocks above another",
+    async (above) => {
+      const model = new GeneratedChain({ seed: 7, blockSeconds: 1 });
+      model.extend(150);
+      const nodes = nodesOver(model, ["at head", "lagging"]);
+      const world = follow(nodes);
+      await world.pass(2_000);
+      const [node] = nodes as [OddNode];
+      const odd = [UNUSABLE["garbage"]?.(151), UNUSABLE["silence about receipts"]?.(151 + above)];
+      node.odd = (call) => odd.map((each) => each?.(call)).find((each) => each !== undefined);
+      // After the first odd block the node at the head is not trusted for a while, and the one that lags is followed.
+      for (let block = 0; block < above; block += 1) {
+        model.extend(1);
+        await world.pass(1_000);
+      }
+      expect(world.head()?.number).toBe(150 + above);
+      model.extend(1);
+      await world.pass(6_000);
+      expect(world.follower.whyStopped).toContain("in time");
+    },
+  );
+
   it("of a new network whose every block is garbage: it passes through from the start", async () => {
     const model = chainOf(60);
     const [node] = nodesOver(model, ["at head"]) as [OddNode];

@@ -41,6 +41,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated" | "heads" 
 const DISTRUST_MS = 3_000;
 /** The follower asks all nodes for their heads, not only the leader, when this time has passed, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
+/** How often a chain that is behind is looked at while an attempt runs, in milliseconds. */
+const WATCH_EVERY_MS = 250;
 /** After this many attempts the chain goes live even if the head has changed since the attempt before. */
 const LIVE_AFTER = 3;
 /**
@@ -237,15 +239,40 @@ export class Follower {
     await writing.prepare();
     const { isOutnumbered, isNearby } = this.#progress;
     const isLate = this.#progress.isLate && !isOutnumbered;
-    // A node that does not answer must not keep the network silent.
-    const cancelPassing = this.#progress.whenVeryLate(() => this.#passIfLate());
+    const endWatch = this.#watchAttempt(nodes);
     const { signal, done } = this.#whileBlocksCome(isLate ? LATE_IDLE_MS : IDLE_MS);
     try {
       return await this.#advance.to(head, { leader, nodes, isLate, isNearby, signal });
     } finally {
-      cancelPassing();
+      endWatch();
       done();
     }
+  }
+
+  /**
+   * Looks at the nodes' heads while an attempt to extend the chain waits for a node, and passes calls through when the
+   * chain is late: a node that does not answer must not keep the network silent. @returns A function that ends this.
+   */
+  #watchAttempt(nodes: readonly FollowedUpstream[]): () => void {
+    const { clock } = this.#parts;
+    let hasEnded = false;
+    let cancel = (): void => undefined;
+    const watch = async (): Promise<void> => {
+      // Perhaps only the leader was asked before the attempt, and the others have its head by now.
+      if (clock.now() - this.#lookedAroundAt >= LOOK_AROUND_MS) {
+        this.#lookedAroundAt = clock.now();
+        await this.#heads.readAll(nodes);
+        if (hasEnded) return;
+        this.#progress.look(nodes, this.#heads);
+      }
+      this.#passIfLate();
+      cancel = clock.after(WATCH_EVERY_MS, () => void watch());
+    };
+    void watch();
+    return () => {
+      hasEnded = true;
+      cancel();
+    };
   }
 
   /** A signal that aborts when no node has given a block for this time, in milliseconds, or when the follower closes. */
@@ -297,7 +324,7 @@ export class Follower {
     if (this.#parts.isStrict()) return false;
     if (this.#progress.isOutnumbered) return false;
     if (!obstacle) return this.#progress.isVeryLate;
-    if (obstacle.kind === "refused" || obstacle.kind === "lag") return false;
+    if (obstacle.kind === "refused") return false;
     // One node names a head that nobody gives, and another node has our head: there is no newer block to be missed.
     return obstacle.kind !== "claimed" || !this.#progress.isConfirmed;
   }

@@ -11,7 +11,7 @@ import type { StoreWriting } from "./writing.ts";
 
 export type ProgressParts = {
   readonly store: Pick<StoreWriting, "tables" | "size">;
-  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly clock: Pick<Clock, "now" | "wallTime">;
   readonly log: Pick<Logger, "warn">;
   readonly metrics: Pick<Metrics, "followed">;
 };
@@ -27,8 +27,6 @@ const YOUNG = { blocks: 20, leastMs: 120_000 };
  */
 const LATE_AFTER = { blocks: 2, leastMs: 2_000, mostMs: 24_000 };
 
-/** How often a chain that is behind is looked at while an attempt runs, in milliseconds. */
-const LOOK_EVERY_MS = 250;
 /** A chain is not late without a known reason before this time, in milliseconds; the second is for an empty store. */
 const UNEXPLAINED_MS = 3_000;
 const BEGINNING_MS = 10_000;
@@ -148,18 +146,6 @@ export class Progress {
     else this.#behindSince ??= clock.now();
     const isFar = head !== undefined && blocks >= store.size.windowBlocks;
     this.#furthest = isFar ? { node: highest.node, head: highest.number, blocks } : undefined;
-  }
-
-  /** Calls `listener` once when the chain becomes very late, unless it advances. @returns A function that cancels this. */
-  whenVeryLate(listener: () => void): () => void {
-    const { clock } = this.#parts;
-    let cancel = (): void => undefined;
-    const wait = (): void => {
-      if (this.isVeryLate) listener();
-      else cancel = clock.after(LOOK_EVERY_MS, wait);
-    };
-    if (this.isBehind) wait();
-    return () => cancel();
   }
 
   /** Updates the metrics, and logs when a node is found to be far ahead. */

@@ -27,10 +27,13 @@ const story = fc.record({
 const LEAST_MS = 5_000;
 const SLACK_MS = 1_000;
 
-/** The newest number that no majority of the nodes contradicts: a node that stands still at the first block knows nothing. */
+/**
+ * The newest number that most of the nodes have: of two nodes, the one that is behind keeps the other from being believed
+ * while the head is young. A node that stands still at the first block knows nothing.
+ */
 function newestOf(nodes: readonly OddNode[]): number {
   const heads = nodes.filter(({ lag }) => lag !== "stopped").map(({ head }) => head.number);
-  return heads.sort((a, b) => b - a)[Math.ceil(heads.length / 2) - 1] ?? 0;
+  return heads.sort((a, b) => b - a)[Math.floor(heads.length / 2)] ?? 0;
 }
 
 type Story = typeof story extends fc.Arbitrary<infer Value> ? Value : never;

@@ -166,8 +166,8 @@ export class Advance {
     const isThere = (await this.#reach(target, by)) || (await this.#stepOver(target, by));
     if (!isThere) this.#obstruct(target.number, "does not link to the stored chain", "odd");
     this.#obstacles.delete(by.leader.name);
-    if (!isThere && this.#met && this.#met.kind !== "lag")
-      this.#obstacles.set(by.leader.name, this.#met);
+    const met = this.#met as Obstacle | undefined; // the calls above have set it
+    if (!isThere && met && met.kind !== "lag") this.#obstacles.set(by.leader.name, met);
     const names = by.nodes.map(({ name }) => name);
     for (const name of this.#obstacles.keys())
       if (!names.includes(name)) this.#obstacles.delete(name);

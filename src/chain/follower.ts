@@ -46,11 +46,12 @@ const WATCH_EVERY_MS = 250;
 /** After this many attempts the chain goes live even if the head has changed since the attempt before. */
 const LIVE_AFTER = 3;
 /**
- * An attempt to extend the chain ends when no node has given a block for this time, in milliseconds: a slow node must
- * have time for a block and its receipts. The second time is for a chain that is late already.
+ * An attempt to extend the chain ends when no node has given a block for this time, in milliseconds: a node's call has a
+ * timeout of its own, but a huge block may take half a minute to arrive, be parsed and be proven. The second time is for
+ * a chain that is late already.
  */
-const IDLE_MS = 8_000;
-const LATE_IDLE_MS = 5_000;
+const IDLE_MS = 60_000;
+const LATE_IDLE_MS = 30_000;
 /** Nodes that push their heads are also polled, but less often: no node pushes a head that is lower than its last. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 

@@ -15,7 +15,7 @@ import { FakeClock } from "./fake-clock.ts";
 import { answerOf } from "./generated-chain/answers.ts";
 import type { GeneratedBlock, GeneratedChain } from "./generated-chain.ts";
 
-/** The answer of a node in the place of the honest one; undefined: the honest one. "silent": none, ever. */
+/** The answer of a node in the place of the honest one; undefined: the honest one. "silent": none until its timeout. */
 export type Odd = (call: {
   readonly method: string;
   readonly params: readonly unknown[];
@@ -27,6 +27,9 @@ export const result = (value: unknown): Reply => ({
   json: Buffer.from(typeof value === "string" ? value : JSON.stringify(value)),
 });
 
+/** After this time a call that gets no answer ends, in milliseconds, as calls of the follower do. */
+const TIMEOUT_MS = 5_000;
+
 /** A node over a generated chain, up to a head of its own. */
 export class OddNode {
   readonly name: string;
@@ -34,6 +37,8 @@ export class OddNode {
   lag: number | "stopped" = 0;
   odd: Odd = () => undefined;
   model: GeneratedChain;
+  /** For the timeout of calls that get no answer; left out: these calls wait until they are aborted. */
+  clock: Pick<FakeClock, "after"> | undefined;
   readonly isMissing = (): boolean => false;
   /** Whether the node tells the chain id of the network. */
   isOfNetwork = true;
@@ -63,9 +68,11 @@ export class OddNode {
   readonly ask = async (method: string, paramsJson: string, signal: Signal): Promise<Reply> => {
     const reply = this.reply(method, JSON.parse(paramsJson) as unknown[]);
     if (reply !== "silent") return reply;
-    if (!signal.aborted)
-      await new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
-    return { kind: "failed", reason: "aborted" };
+    if (signal.aborted) return { kind: "failed", reason: "aborted" };
+    return new Promise<Reply>((resolve) => {
+      signal.addEventListener("abort", () => resolve({ kind: "failed", reason: "aborted" }));
+      this.clock?.after(TIMEOUT_MS, () => resolve({ kind: "timeout" }));
+    });
   };
 
   /** The answer to a call, without the wait of a node that is silent. */
@@ -175,6 +182,7 @@ export function followInMemory(
   const clock = Object.assign(new FakeClock(), {
     wallTime: (): number => startedAt + clock.now(),
   });
+  for (const node of nodes) node.clock = clock;
   const lines: { msg: string; level: number }[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => lines.push(JSON.parse(line)) });
   const store = new MemoryStore(windowBlocks) as never as ConstructorParameters<

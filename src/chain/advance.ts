@@ -165,13 +165,18 @@ export class Advance {
     this.#fetching = by.signal;
     const isThere = (await this.#reach(target, by)) || (await this.#stepOver(target, by));
     if (!isThere) this.#obstruct(target.number, "does not link to the stored chain", "odd");
-    this.#obstacles.delete(by.leader.name);
-    const met = this.#met as Obstacle | undefined; // the calls above have set it
-    if (!isThere && met && met.kind !== "lag") this.#obstacles.set(by.leader.name, met);
-    const names = by.nodes.map(({ name }) => name);
+    this.#keepObstacle(isThere, by);
+    return isThere;
+  }
+
+  /** Keeps what the last attempt has met, unless the leader lags: that does not stop the chain. */
+  #keepObstacle(isThere: boolean, { leader, nodes }: AdvanceBy): void {
+    const met = this.#met;
+    this.#obstacles.delete(leader.name);
+    if (!isThere && met && met.kind !== "lag") this.#obstacles.set(leader.name, met);
+    const names = nodes.map(({ name }) => name);
     for (const name of this.#obstacles.keys())
       if (!names.includes(name)) this.#obstacles.delete(name);
-    return isThere;
   }
 
   async #reach(target: Position, by: AdvanceBy): Promise<boolean> {

@@ -17,7 +17,7 @@ const alone = globSync(["test/fairness/*.test.ts", "test/memory/*.test.ts"]);
 const measured = globSync([
   "test/faults/{all-down,mixtures,scenarios}.test.ts",
   "test/traces/large.test.ts",
-  "test/chain/huge-block.test.ts",
+  "test/chain/{answers-of-odd-chains,huge-block}.test.ts",
   "test/bench/*.test.ts",
 ]);
 /** Long tests, in `npm run test:deep` only: they kill processes and wait for restarts, wait for npm, or try many cases. */

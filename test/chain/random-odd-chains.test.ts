@@ -94,5 +94,5 @@ async function tell({ seed, blockSeconds, lags, place, blocks: told }: Story): P
 }
 
 it("is followed or passed through within three block times, and followed again above what is odd", async () => {
-  await fc.assert(fc.asyncProperty(story, tell), { numRuns: atDepth(12, 200) });
+  await fc.assert(fc.asyncProperty(story, tell), { numRuns: atDepth(12, 100) });
 });

@@ -16,6 +16,17 @@ const signature: readonly Field[] = [
   ["r", "quantity"],
   ["s", "quantity"],
 ];
+
+/** The call of a Celo transaction that pays its fees in a token, with the share of a gateway. */
+const celoCall: readonly Field[] = [
+  ["gas", "quantity"],
+  ["feeCurrency", "bytes or nothing"],
+  ["gatewayFeeRecipient", "bytes or nothing"],
+  ["gatewayFee", "count"],
+  ["to", "bytes or nothing"],
+  ["value", "quantity"],
+  ["input|data", "data"],
+];
 const withFees: readonly Field[] = [
   ["chainId", "quantity"],
   ["nonce", "quantity"],
@@ -160,13 +171,7 @@ export const transactionForms = {
         ["chainId", "quantity"],
         ["nonce", "quantity"],
         ...fees,
-        ["gas", "quantity"],
-        ["feeCurrency", "bytes or nothing"],
-        ["gatewayFeeRecipient", "bytes or nothing"],
-        ["gatewayFee", "count"],
-        ["to", "bytes or nothing"],
-        ["value", "quantity"],
-        ["input|data", "data"],
+        ...celoCall,
         ["accessList", "access list"],
         ...signature,
       ],
@@ -178,13 +183,7 @@ export const transactionForms = {
       fields: [
         ["nonce", "quantity"],
         ["gasPrice", "quantity"],
-        ["gas", "quantity"],
-        ["feeCurrency", "bytes or nothing"],
-        ["gatewayFeeRecipient", "bytes or nothing"],
-        ["gatewayFee", "count"],
-        ["to", "bytes or nothing"],
-        ["value", "quantity"],
-        ["input|data", "data"],
+        ...celoCall,
         ["v", "quantity"],
         ["r", "quantity"],
         ["s", "quantity"],
